@@ -115,7 +115,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         return None
     if any(x.spec.dtype != dtype for x in inputs):
         return None
-    body, letters = _body(program, dtype), "".join(map(str, classes))
+    body, letters = expressions(program, dtype), "".join(map(str, classes))
     ints: tuple[int, ...]
     summed = math.prod(shape[d] for d in dims)
     others = math.prod(shape) // summed
@@ -171,11 +171,11 @@ def _float_dtype(x: Any) -> np.dtype | None:
 
 def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str) -> str:
     """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`."""
-    body = _body(program, _float_dtype(root) or bool_)
+    body = expressions(program, _float_dtype(root) or bool_)
     return eager_kernels.loop_source("fused", body, dtypes, root.spec.dtype, classes)
 
 
-def _body(program: Program, dtype: np.dtype) -> list[Let]:
+def expressions(program: Program, dtype: np.dtype) -> list[Let]:
     """Assignments to ``t0``, ``t1``, ... of elements ``x0``, ``x1``, ..."""
     return [
         Let(f"t{i}", Call(op.name, [argument(*x, dtype) for x in operands])) for i, (op, operands) in enumerate(program)

@@ -82,7 +82,7 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
         setattr(cls, name, method)
     for name in in_place_functions.NAMES:
         setattr(cls, f"{name}_", in_place_functions.InPlace(name, cls))
-    for dunder, name in _IN_PLACE.items():
+    for dunder, name in IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
         setattr(cls, f"{name}_", in_place)
         setattr(cls, f"__i{dunder}__", in_place)
@@ -94,7 +94,7 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
 
 
 #: Operators with an in-place form, and the function of each.
-_IN_PLACE = {
+IN_PLACE = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
+import dynamic.eager.writes
+import dynamic.eager.writing_kernels  # noqa: F401  give tensors their ways of writing
 from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
 from common.methods import named

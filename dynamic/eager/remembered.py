@@ -32,10 +32,10 @@ from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.leaf import Parameter
 from common.tensor.record import record
 
-__all__ = ["KINDS", "Memory", "remembering"]
+__all__ = ["KINDS", "OpLine", "Memory", "MoreThanFormsError", "OFTEN", "StandIn", "remembering"]
 
 #: Classes of operands of which nothing but the form counts.
-KINDS = frozenset((Tensor, Parameter))
+KINDS: frozenset[Any] = frozenset((Tensor, Parameter))
 
 #: Classes of operands that count as other arguments do.
 _PLAIN = frozenset((bool, int, float, type(None)))
@@ -50,7 +50,7 @@ _KEPT = frozenset((bool, int, float, str, tuple, Size, type(None), type(ABSENT),
 _OPS = frozenset(("elementwise", "reduction", "view", "kernel", "composite"))
 
 
-class _MoreThanFormsError(Exception):
+class MoreThanFormsError(Exception):
     """What a function does depends on more than forms."""
 
 
@@ -63,10 +63,10 @@ class _Form:
         self.spec, self.shape, self.dtype, self.ndim = spec, spec.shape, spec.dtype, len(spec.shape)
 
     def __array__(self, *arguments: Any, **options: Any) -> Any:
-        raise _MoreThanFormsError  # numpy would make an array of one object of it
+        raise MoreThanFormsError  # numpy would make an array of one object of it
 
     def __bool__(self) -> bool:
-        raise _MoreThanFormsError
+        raise MoreThanFormsError
 
 
 class _Result:
@@ -76,23 +76,23 @@ class _Result:
         self.attrs = attrs
 
 
-class _StandIn(TensorBase):
+class StandIn(TensorBase):
     """A tensor of which only the form is known; ops on it are written down."""
 
     __slots__ = ("line", "name")
 
-    def __init__(self, line: _Line, name: str, spec: Spec, node: Any = None) -> None:
+    def __init__(self, line: OpLine, name: str, spec: Spec, node: Any = None) -> None:
         self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node
 
     def __getitem__(self, key: Any) -> Any:
-        raise _MoreThanFormsError  # which node is shown, the class of a tensor decides
+        raise MoreThanFormsError  # which node is shown, the class of a tensor decides
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        return next(x.line for x in operands if type(x) is _StandIn).record(op, operands, attrs)
+        return next(x.line for x in operands if type(x) is StandIn).record(op, operands, attrs)
 
 
-class _Line(Interpretation):
+class OpLine(Interpretation):
     """The ops that a function applies, one after the other."""
 
     def __init__(self, forms: Sequence[Any]) -> None:
@@ -100,23 +100,23 @@ class _Line(Interpretation):
         self.recipes: list[Recipe] = []
         self.grad = mode.grad_mode.get()
         self.operands = [
-            _StandIn(self, f"x{i}", Spec(*form)) if type(form) is tuple else form for i, form in enumerate(forms)
+            StandIn(self, f"x{i}", Spec(*form)) if type(form) is tuple else form for i, form in enumerate(forms)
         ]
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down an op."""
         if op.kind not in _OPS or mode.grad_mode.get() != self.grad:
-            raise _MoreThanFormsError
+            raise MoreThanFormsError
         forms: list[Any] = []
         for x in operands:
-            if type(x) is _StandIn and x.line is self:
+            if type(x) is StandIn and x.line is self:
                 forms.append((x.payload.shape, x.payload.dtype))
             elif type(x) in NUMBERS:
                 forms.append(type(x))
             elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= _SMALL:
                 forms.append((x.shape, x.dtype))
             else:
-                raise _MoreThanFormsError
+                raise MoreThanFormsError
         self.recipes.append(recipe(op, tuple(forms), attrs))
         spec = _spec(self.recipes[-1])
         attrs = attrs if type(attrs) is Attrs else Attrs(**attrs)
@@ -124,19 +124,19 @@ class _Line(Interpretation):
         nodes = [_Result(attrs) for _ in specs]
         names = [f"v{len(self.steps)}_{i}" for i in range(len(specs))]
         self.steps.append((op, list(operands), attrs, nodes, names))
-        made = tuple(_StandIn(self, *each) for each in zip(names, specs, nodes, strict=True))
+        made = tuple(StandIn(self, *each) for each in zip(names, specs, nodes, strict=True))
         return made[0] if isinstance(spec, Spec) else made
 
     def function(self, result: Any) -> tuple[str, dict[str, Any]]:
         """The text of a function that applies the ops, and what it names."""
         parts = result if isinstance(result, tuple) else (result,)
-        if not all(type(x) is _StandIn and x.line is self for x in parts):
-            raise _MoreThanFormsError
+        if not all(type(x) is StandIn and x.line is self for x in parts):
+            raise MoreThanFormsError
         scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
         lines = [f"def line({', '.join(f'x{i}' for i in range(len(self.operands)))}):"]
         for at, (op, operands, attrs, _, _) in enumerate(self.steps):
             scope |= {f"op{at}": op, f"a{at}": attrs}
-            scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not _StandIn}
+            scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not StandIn}
         lines += self.unrecorded(parts, isinstance(result, tuple), scope)
         for at, (_, _, attrs, nodes, names) in enumerate(self.steps):
             lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(self.given(at))},), a{at})")
@@ -153,9 +153,9 @@ class _Line(Interpretation):
     def given(self, at: int) -> list[str]:
         """The names of an op's operands."""
         operands = self.steps[at][1]
-        return [x.name if type(x) is _StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
+        return [x.name if type(x) is StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
 
-    def unrecorded(self, parts: Sequence[_StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
+    def unrecorded(self, parts: Sequence[StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
         """The lines that do the same to arrays where nothing is recorded; views that a caller gets are made of tensors.
 
         Whatever goes wrong there, goes wrong again where it is recorded, which says what it was.
@@ -164,7 +164,7 @@ class _Line(Interpretation):
         for at in reversed(range(len(self.steps))):
             if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
                 shown.add(self.given(at)[0])
-        operands = [x.name for x in self.operands if type(x) is _StandIn]
+        operands = [x.name for x in self.operands if type(x) is StandIn]
         if shown & set(operands):
             return []
         scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
@@ -207,7 +207,7 @@ def _spec(found: Recipe) -> Any:
 
         straight_forward(found)
     if found.spec is None:
-        raise _MoreThanFormsError
+        raise MoreThanFormsError
     return found.spec
 
 
@@ -251,7 +251,7 @@ def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     try:
         for recorded in (True, False):
             with mode.GradSwitch(recorded), refuse_draws():
-                line = _Line(forms)
+                line = OpLine(forms)
                 made.append(line.function(function(*line.operands)))
         (text, scope), (again, other) = made
         if text != again or not all(_same(scope[name], other[name]) for name in scope):

@@ -1,0 +1,177 @@
+"""The short path of in-place forms such as `x.add_(y)` and `x.clamp_(0, 1)`: one kernel that writes where it reads.
+
+The general way makes a result and copies it. Where nothing is recorded, and a function comes to elementwise ops of
+one float dtype, a kernel writes to the operand's memory as it goes through it; what the function comes to is written
+down as in `dynamic.eager.remembered`, once the same question has come often (`python -m benchmarks.ops -k _`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.members import give
+from common.core.op import Op
+from common.core.source_lines import user_frame
+from common.evaluate import kernels
+from common.evaluate.fused_lines import DelayedOp, expressions
+from common.evaluate.kinds import number
+from common.methods.in_place_functions import NAMES
+from common.methods.install import IN_PLACE
+from common.ops import functional
+from common.random.draw_counts import refuse_draws
+from common.runtime.builtins_ir import MAX_INPUTS
+from common.tensor import boundary
+from common.tensor.base import Tensor, TensorBase
+from common.tensor.leaf import Leaf
+from common.tensor.view_families import is_recorded
+from common.tensor.write_log import log_write
+from dynamic.eager.remembered import KINDS, OFTEN, MoreThanFormsError, OpLine, StandIn
+
+_LIMIT = 256
+_ndarray = np.ndarray
+_grad_enabled = mode.grad_mode.get
+
+
+def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place form of a function, with the general way behind it."""
+    general = boundary.guarded(getattr(TensorBase, name), name)
+    known: dict[Any, Any] = {}
+    calls: dict[Any, int] = {}
+
+    def meet(key: Any, operands: Sequence[Any], options: dict[str, Any]) -> Any:
+        count = calls[key] = calls.get(key, 0) + 1
+        if count < OFTEN:
+            if len(calls) > _LIMIT:
+                calls.clear()
+                known.clear()
+            return False
+        made = known[key] = _learnt(function, operands, options)
+        return made
+
+    def method(self: Any, *others: Any, **options: Any) -> Any:
+        x = self.payload
+        if mode.tracing or mode.inference_seen or x.__class__ is not _ndarray or self.__class__ not in KINDS:
+            return general(self, *others, **options)
+        recorded = _grad_enabled()
+        arrays: list[Any] = [x]
+        key: list[Any] = [x.shape, x.dtype]
+        for z in others:
+            if type(z) in KINDS:
+                if recorded and z._requires_grad:
+                    return general(self, *others, **options)
+                arrays.append(z.payload)
+                key += z.payload.shape, z.payload.dtype
+            elif z.__class__ is float or z.__class__ is int:
+                key += z.__class__, z or repr(z)
+            else:
+                return general(self, *others, **options)
+        for name_, z in options.items():
+            if z.__class__ is not float and z.__class__ is not int:
+                return general(self, *others, **options)
+            key += name_, z.__class__, z or repr(z)
+        if recorded and is_recorded(self):
+            return general(self, *others, **options)
+        run = known.get(where := tuple(key))
+        if run is None:
+            run = meet(where, (self, *others), options)
+        if not run or not x.flags.carray:
+            return general(self, *others, **options)
+        for z in arrays:
+            if z is not x and (not z.flags.c_contiguous or np.may_share_memory(x, z)):
+                return general(self, *others, **options)
+        run(arrays)
+        log_write(x, *user_frame(2))
+        return self
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
+    """``run(arrays)`` that does in place what a function does to tensors of these forms, or False."""
+    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
+    try:
+        with mode.GradSwitch(False), refuse_draws():
+            line = OpLine(forms)
+            result = function(*line.operands, **options)
+        return _kernel(line, result)
+    except Exception:  # what is not special to stand-ins comes again from the operands
+        return False
+
+
+def _kernel(line: OpLine, result: Any) -> Any:
+    """The steps of a line as one kernel that writes to its first operand.
+
+    Raises
+    ------
+    MoreThanFormsError : they are no elementwise ops of its shape and dtype, or none at all.
+    """
+    first: Any = line.operands[0]
+    shape, dtype, steps = first.payload.shape, first.payload.dtype, line.steps
+    if dtype.kind != "f" or not prod(shape) or not steps or [result.name] != steps[-1][4]:
+        raise MoreThanFormsError
+    tensors = [x for x in line.operands if type(x) is StandIn]
+    places: dict[str, tuple[str, int]] = {x.name: ("x", i) for i, x in enumerate(tensors)}
+    shapes = [x.payload.shape for x in tensors]
+    constants: list[np.ndarray] = []
+    program: list[tuple[Op, list[tuple[str, Any]]]] = []
+    for at, (op, operands, attrs, _, names) in enumerate(steps):
+        found = line.recipes[at]
+        made = DelayedOp(op, tuple(x.payload if type(x) is StandIn else x for x in operands), None, None, found.dtype)
+        if op.kind != "elementwise" or attrs or found.spec.shape != shape or not made.is_fusible(found.spec):
+            raise MoreThanFormsError
+        if found.dtype not in (dtype, np.dtype(np.bool_)):
+            raise MoreThanFormsError
+        given = []
+        for x in operands:
+            if type(x) is StandIn:
+                given.append(places[x.name])
+            elif op.versions:  # another kernel for some numbers
+                given.append(("n", x))
+            else:
+                given.append(("x", len(shapes)))
+                shapes.append(())
+                constants.append(number(x, dtype))
+        program.append((op, given))
+        places[names[0]] = "t", at
+    if found.spec.dtype != dtype or len(shapes) > MAX_INPUTS:
+        raise MoreThanFormsError
+    classes, rows, columns = kernels.arrange(shapes, shape)
+    if None in classes:
+        raise MoreThanFormsError
+    letters = "".join(map(str, classes))
+    dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
+    source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
+    call = kernels.compiled(source, "fused")
+
+    def run(arrays: list[np.ndarray]) -> None:
+        call(*arrays, *constants, arrays[0], rows, columns)
+
+    return run
+
+
+METHODS: dict[str, Any] = {}
+for _operator, _name in IN_PLACE.items():
+    METHODS[f"{_name}_"] = _over(f"{_name}_", getattr(functional, _name))
+    METHODS[f"__i{_operator}__"] = METHODS[f"{_name}_"]
+
+
+class _LateForm:
+    """The in-place form of a function that is loaded when it is first asked for."""
+
+    def __init__(self, name: str, home: type) -> None:
+        self.name, self.home = name, home
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        method = _over(f"{self.name}_", getattr(functional, self.name))
+        setattr(self.home, f"{self.name}_", method)
+        return method if instance is None else method.__get__(instance, owner)
+
+
+for _class in (Tensor, Leaf):
+    give(_class, {**METHODS, **{f"{name}_": _LateForm(name, _class) for name in NAMES if hasattr(functional, name)}})
