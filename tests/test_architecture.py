@@ -56,6 +56,27 @@ def test_the_page_shows_the_rooms_in_their_order():
         assert {room for layer in layers for room in layer.split(" | ")} <= folders
 
 
+#: Folders of tests that are about all rooms, and what tests share.
+OF_ALL = {"attacks", "helpers", "mechanics", "oracle", "parity"}
+#: Rooms without a folder of tests: distributions have judges (`oracle`), names have other tests (`test_surface.py`).
+ELSEWHERE = {"common": {"distributions"}, "static": {"api"}}
+
+
+def test_the_tests_of_a_room_lie_in_the_folder_of_its_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    rooms = {
+        c["containers"][0]: {room for layer in c["layers"] for room in layer.split(" | ")}
+        for c in project["tool"]["importlinter"]["contracts"]
+        if "containers" in c
+    }
+    found = {
+        package: {path.parent.name for path in folder.glob("*/__init__.py")}
+        for package, folder in (("common", ROOT / "tests"), ("static", ROOT / "tests" / "static"))
+    }
+    assert found["common"] - OF_ALL - {"benchmarks", "dynamic", "static"} == rooms["common"] - ELSEWHERE["common"]
+    assert found["static"] == rooms["static"] - ELSEWHERE["static"]
+
+
 def test_lint():
     tool("-m", "ruff", "check", "--no-cache", ".")
 

@@ -15,6 +15,7 @@ import static
 from common.core.errors import AllocationError, ArgumentError, DTypeError, ShapeError, TwingradError
 from tests.conftest import ROOT
 from tests.helpers import hostile
+from tests.helpers.proofs import examples
 
 
 def test_a_sample_of_hostile_calls(tmp_path):
@@ -24,7 +25,7 @@ def test_a_sample_of_hostile_calls(tmp_path):
         "-m",
         "tests.helpers.hostile",
         "--calls",
-        "400",
+        str(examples(400)),
         "--seed",
         "5",
         "--trace-file",

@@ -51,7 +51,10 @@ def trained(tw, ranks, micro_batches=MICRO_BATCHES, bucket_bytes=300):
     return [*losses, *gradients, *state, tw.random.get_rng_state()], batch.nbytes_sent
 
 
-@pytest.mark.parametrize(("engine", "count"), [("dynamic", 2), ("static", 3), ("dynamic", 4), ("static", 8)])
+@pytest.mark.parametrize(
+    ("engine", "count"),
+    [("dynamic", 2), ("static", 3), pytest.param("dynamic", 4, marks=pytest.mark.slow), ("static", 8)],
+)
 def test_bits_do_not_depend_on_the_number_of_ranks(engine, count):
     wanted, nbytes = trained(dynamic, None)
     assert nbytes == 0

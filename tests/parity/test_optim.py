@@ -10,9 +10,10 @@ import static
 from common.core.errors import GradientError
 from common.optim.fused_step import CHUNK, FusedStep
 from tests.bits import assert_same_bits
-from tests.helpers.proofs import rotated
+from tests.helpers.proofs import chosen, rotated, share
 
 STEPS = 50
+FLOATS = (np.float32, np.float64)
 SHAPES = [(5, 3), (3,), (), (1, 4), (0,), (70,)] + [(2,)] * CHUNK  # more than one native call
 OPTIMISERS: dict[str, list[dict[str, Any]]] = {
     "SGD": [
@@ -88,13 +89,15 @@ def drawn(name, dtype):
         yield [special(rng, shape, dtype) for shape in shapes(name)]
 
 
-@pytest.mark.parametrize(("case", "dtype"), rotated(CASES, (np.float32, np.float64)))
+@pytest.mark.parametrize(("case", "dtype"), rotated(CASES, FLOATS))
 def test_same_bits_after_every_step(case, dtype, monkeypatch):
     name, options = case
     expected = list(compiled_run(name, options, dtype))
     fused = list(eager_run(name, options, dtype))
-    monkeypatch.setattr(FusedStep, "run", lambda self, optimizer, group, active: active)
-    by_ops = list(eager_run(name, options, dtype))
+    by_ops = fused
+    if dtype != chosen(case, FLOATS) or share(str(case), 2):
+        monkeypatch.setattr(FusedStep, "run", lambda self, optimizer, group, active: active)
+        by_ops = list(eager_run(name, options, dtype))
     for number, (a, b, c) in enumerate(zip(expected, fused, by_ops, strict=True), start=1):
         for i, (x, y, z) in enumerate(zip(a, b, c, strict=True)):
             assert_same_bits(y, x, f"{name} {options}, step {number}, array {i}: one native call")
