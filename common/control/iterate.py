@@ -119,6 +119,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
 
         return while_loop(lambda state: state[0] < stop, again, (index_of(lower, "lower"), init_val))[1]
     lower, upper = (x if isinstance(x, Dim) else as_index(x) for x in (lower, upper))
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if type(bound) is int and not -(2**63) <= bound < 2**63:
+            raise ArgumentError(f"fori_loop(): {name} = {bound} is no int64, which the loop counts in")
     count = upper - lower
     if count < 0:
         count = 0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from common.core.errors import ArgumentError, NotDefinedError
+from common.core.errors import ArgumentError, NotDefinedError, ShapeError
 from common.distributions import constraints
 from common.distributions.distribution import limits, whole_numbers
 from common.distributions.scalar_transforms import Alike, TanhTransform, clipped
@@ -144,8 +144,11 @@ class CorrCholeskyTransform(Alike):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Logarithms of what the rows have left, and of the derivative of tanh."""
+        n = self._rows(x.shape[-1])
+        if tuple(y.shape[-2:]) != (n, n):
+            raise ShapeError(f"the result for {n * (n - 1) // 2} numbers is a {n}x{n} matrix, not {tuple(y.shape)}")
         terms = F.sum(TanhTransform().log_abs_det_jacobian(x, None), -1)
-        for i in range(2, y.shape[-1]):
+        for i in range(2, n):
             left = 1 - F.cumsum(F.square(y[..., i, : i - 1]), -1)
             terms = terms + 0.5 * F.sum(F.log(left), -1)
         return terms

@@ -10,7 +10,7 @@ from common.ops.math.arithmetic import pow, sqrt
 from common.ops.math.compare import maximum
 from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.update_rule import UpdateRule, gradient, refuse_betas, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, pair, refuse_betas, refuse_negative
 
 
 class Adam(UpdateRule):
@@ -64,8 +64,9 @@ class Adam(UpdateRule):
         decoupled_weight_decay: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                   "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
+        options = {"lr": lr, "betas": pair("betas", betas), "eps": eps, "weight_decay": weight_decay,
+                   "amsgrad": amsgrad, "maximize": maximize,
+                   "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
         super().__init__(params, options, how)
 
     def check(self, group: ParameterGroup) -> None:

@@ -10,7 +10,7 @@ from common.ops.math.arithmetic import abs, pow, sqrt
 from common.ops.math.compare import gt, maximum, where
 from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.update_rule import UpdateRule, gradient, refuse_betas, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, pair, refuse_betas, refuse_negative
 
 
 class _WithBetas(UpdateRule):
@@ -79,7 +79,13 @@ class Adamax(_WithBetas):
         maximize: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        options = {
+            "lr": lr,
+            "betas": pair("betas", betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+        }
         super().__init__(params, options, how)
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
@@ -129,7 +135,7 @@ class NAdam(_WithBetas):
         maximize: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
+        options = {"lr": lr, "betas": pair("betas", betas), "eps": eps, "weight_decay": weight_decay,
                    "momentum_decay": momentum_decay, "maximize": maximize,
                    "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
         super().__init__(params, options, how)
@@ -195,8 +201,8 @@ class RAdam(_WithBetas):
         maximize: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                   "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
+        options = {"lr": lr, "betas": pair("betas", betas), "eps": eps, "weight_decay": weight_decay,
+                   "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
         super().__init__(params, options, how)
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:

@@ -11,7 +11,7 @@ from common.ops.math.arithmetic import pow, sign
 from common.ops.math.compare import eq, gt, lt, maximum, minimum, where
 from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.update_rule import UpdateRule, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, pair, refuse_negative
 
 
 class ASGD(UpdateRule):
@@ -108,7 +108,12 @@ class Rprop(UpdateRule):
         maximize: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "etas": tuple(etas), "step_sizes": tuple(step_sizes), "maximize": maximize}
+        options = {
+            "lr": lr,
+            "etas": pair("etas", etas),
+            "step_sizes": pair("step_sizes", step_sizes),
+            "maximize": maximize,
+        }
         super().__init__(params, options, how)
 
     def check(self, group: ParameterGroup) -> None:

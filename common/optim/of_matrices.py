@@ -14,7 +14,7 @@ from common.ops.math.compare import maximum, minimum
 from common.ops.reduce.reductions import mean, sum
 from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.update_rule import UpdateRule, refuse_negative
+from common.optim.update_rule import UpdateRule, pair, refuse_negative
 
 
 class Adafactor(UpdateRule):
@@ -57,7 +57,7 @@ class Adafactor(UpdateRule):
         maximize: bool = False,
         **how: Unpack[Execution],
     ) -> None:
-        options = {"lr": lr, "beta2_decay": beta2_decay, "eps": tuple(eps), "d": d, "weight_decay": weight_decay}
+        options = {"lr": lr, "beta2_decay": beta2_decay, "eps": pair("eps", eps), "d": d, "weight_decay": weight_decay}
         super().__init__(params, {**options, "maximize": maximize}, how)
 
     def check(self, group: ParameterGroup) -> None:

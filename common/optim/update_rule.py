@@ -10,6 +10,7 @@ import numpy as np
 
 from common.core import mode, scopes
 from common.core.errors import ArgumentError
+from common.core.int_arguments import shown
 from common.optim.execution import execution
 from common.optim.fused_step import Active, FusedStep
 from common.optim.group import ParameterGroup, Update
@@ -100,6 +101,19 @@ def refuse_negative(group: ParameterGroup, *names: str) -> None:
     for name in names:
         if group[name] < 0:
             raise ArgumentError(f"Invalid {name.replace('eps', 'epsilon')} value: {group[name]}")
+
+
+def pair(name: str, given: Any) -> tuple[Any, Any]:
+    """Two numbers that one option has.
+
+    Raises
+    ------
+    ArgumentError : not two.
+    """
+    if not hasattr(given, "__len__") or isinstance(given, (str, dict)) or len(given) != 2:
+        raise ArgumentError(f"Invalid {name} parameter: two numbers are wanted, not {shown(given)}")
+    first, second = given
+    return first, second
 
 
 def refuse_betas(group: ParameterGroup) -> None:

@@ -96,7 +96,7 @@ def asks_for_long(call: Call) -> bool:
     if call.name.rpartition(".")[2] in ("timeit", "autorange", "adaptive_autorange", "blocked_autorange"):
         return True
     given = [*call.args, *call.kwargs.values()]
-    keeps = call.name.endswith((".extend", ".update", "List", "Dict", ".Compare"))
+    keeps = call.name.endswith((".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector"))
     return keeps and any(isinstance(x, (TensorBase, np.ndarray)) and (*x.shape, 0)[0] >= 2**20 for x in given)
 
 
@@ -188,8 +188,9 @@ def run(
                 continue
             done += 1
             wrong = complaint(call)
-            if wrong and wrong not in kinds:
-                kinds.add(wrong)
+            kind = f"{name} {wrong}" if wrong and wrong.startswith("not back") else wrong
+            if wrong and kind not in kinds:
+                kinds.add(kind)
                 failures += 1
                 print(f"--seed {seed} --only '{name}' --from {number}\n  {call}\n  {wrong}", flush=True)
     print(f"{done} calls, {failures} failures")

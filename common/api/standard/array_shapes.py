@@ -8,6 +8,7 @@ from common.api.standard.array_elementwise import promoted
 from common.api.standard.array_reductions import axes_of
 from common.core import shapes
 from common.core.errors import ArgumentError
+from common.core.int_arguments import integers
 from common.ops import functional
 from common.tensor.create import operand
 
@@ -35,7 +36,9 @@ def broadcast_shapes(*given: tuple[int, ...]) -> tuple[int, ...]:
     Raises
     ------
     ShapeError : they do not broadcast.
+    ArgumentError : what is given is no tuple of ints.
     """
+    given = tuple(integers(sizes, "broadcast_shapes", "given") for sizes in given)
     return tuple(shapes.broadcast_shapes(*given, op="broadcast_shapes"))
 
 

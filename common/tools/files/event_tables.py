@@ -45,6 +45,8 @@ class Tables(Images):
         if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
             raise ArgumentError("add_hparams(): hparam_dict and metric_dict should be dictionary")
         domains = hparam_domain_discrete or {}
+        if not isinstance(domains, dict):
+            raise ArgumentError("add_hparams(): hparam_domain_discrete should be a dictionary of lists")
         if unknown := [name for name in domains if name not in hparam_dict]:
             raise ArgumentError(f"add_hparams(): hparam_domain_discrete names {unknown[0]!r}, hparam_dict does not")
         known = {name: x for name, x in hparam_dict.items() if x is not None}
