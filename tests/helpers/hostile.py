@@ -133,6 +133,8 @@ def complaint(call: Call) -> str | None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if grown > BYTES:
         return f"took {grown / 2**30:.1f} GiB"
+    if "no len()" in str(error) and any(x is len for x in (*call.args, *call.kwargs.values())):
+        return None  # it is the user's function here, of which no traceback tells
     return None if error is None else objection(error)
 
 
