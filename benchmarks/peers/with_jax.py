@@ -22,6 +22,7 @@ from benchmarks.peers.jax_blocks import (
     unrolled_model,
 )
 from benchmarks.peers.jax_lessons import autoencoder, decoder, lenet
+from benchmarks.peers.jax_science import SCIENCE
 from benchmarks.workload import Array, Workload
 from benchmarks.workloads import newton
 
@@ -57,6 +58,8 @@ def compiled(workload: Workload, initial: dict[str, Array]) -> Built | None:
         return waiting(jax.jit(jax.value_and_grad(cross_entropy))), inputs
     if workload.name == "newton":
         return waiting(jax.jit(roots)), inputs
+    if workload.name in SCIENCE:
+        return waiting(jax.jit(SCIENCE[workload.name])), inputs
     if workload.name == "i-transformer":
         return block_and_gradients(params), inputs
     return None
