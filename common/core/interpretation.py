@@ -56,6 +56,8 @@ class OpenTrace(Interpretation, Protocol):
     families : id of a tensor from outside -> its views in this trace.
     decide : answers Python's questions about elements; None refuses them.
     draw : ``draw(generator, name, shape, dtype)``, where random numbers are not drawn as by any other program; or None.
+    drawn_by : ``drawn_by(parameters, into)``, asked before random numbers are drawn for parameters that are tensors,
+        or to be written into a tensor; or None.
     note_node : ``note_node(node, operands, results)``, told of nodes of the tape whose results no recorded ops
         gave, such as that of a user's Function; or None.
     outside : context of what runs around this trace, which ``holds(payload)`` only what belongs to it; None where
@@ -70,6 +72,7 @@ class OpenTrace(Interpretation, Protocol):
     families: dict[int, Any]
     decide: Any
     draw: Any = None
+    drawn_by: Any = None
     note_node: Any = None
     outside: Any = None
     holds: Any = None

@@ -82,8 +82,6 @@ _BOTH: dict[Any, Callable[[Any], Transform]] = {
     constraints.real: lambda c: identity_transform,
     constraints.greater_than: _above, constraints.greater_than_eq: _above, constraints.less_than: _below,
     constraints.interval: _scaled, constraints.half_open_interval: _scaled,
-    constraints.lower_cholesky: lambda c: vector.LowerCholeskyTransform(),
-    constraints.positive_definite: lambda c: vector.PositiveDefiniteTransform(),
     constraints.corr_cholesky: lambda c: vector.CorrCholeskyTransform(),
 }  # fmt: skip
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
@@ -94,3 +92,6 @@ for _registry in (biject_to, transform_to):
     _registry.register(constraints.independent, partial(_independent, _registry))
 biject_to.register(constraints.simplex, lambda c: vector.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: vector.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda c: vector.LowerCholeskyTransform())
+for _constraint in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_constraint, lambda c: vector.PositiveDefiniteTransform())

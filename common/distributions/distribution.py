@@ -10,6 +10,7 @@ import numpy as np
 from common.core import mode as modes
 from common.core.dtypes import DEFAULT_FLOAT, promote
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError
+from common.core.int_arguments import shown
 from common.core.shapes import broadcast_shapes
 from common.core.size_tuples import Size
 from common.distributions import constraints
@@ -138,6 +139,7 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     _validate_args = True
+    _takes_numbers = False  # whether checked values may be Python's; PyTorch's families differ in it
 
     def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
@@ -211,8 +213,12 @@ class Distribution:
         return new
 
     def _validate_sample(self, value: Any) -> Any:
-        if not isinstance(value, (TensorBase, np.ndarray, int, float)):
-            raise ArgumentError(f"The value argument to log_prob must be a Tensor, got {type(value).__name__}")
+        number = isinstance(value, (int, float)) and (self._takes_numbers or not self._validate_args)
+        if not number and not isinstance(value, (TensorBase, np.ndarray)):
+            raise ArgumentError(
+                f"The value argument to log_prob must be a Tensor, got {shown(value)} of type {type(value).__name__}; "
+                "give tensor(...) or an array"
+            )
         value = value if isinstance(value, TensorBase) else lift(np.asarray(value, DEFAULT_FLOAT))
         if not self._validate_args:
             return value

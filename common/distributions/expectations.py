@@ -92,10 +92,15 @@ def _exponential(p: Any, q: Any) -> Any:
     return F.log(q.rate) - q.rate * p.mean
 
 
+def _continuous_bernoulli(p: Any, q: Any) -> Any:
+    return p.mean * q.logits + F.log1p(-q.probs) + q._log_norm()
+
+
 #: The mean, under p, of the logarithm of q's density.
 CROSS: dict[Any, Callable[[Any, Any], Any]] = {
     Normal: _normal, Gumbel: _gumbel, Gamma: _gamma, Beta: _beta, Pareto: _pareto, Laplace: _laplace,
-    Exponential: _exponential, Uniform: lambda p, q: -F.log(q.high - q.low) + p.mean * 0,
+    Exponential: _exponential, ContinuousBernoulli: _continuous_bernoulli,
+    Uniform: lambda p, q: -F.log(q.high - q.low) + p.mean * 0,
 }  # fmt: skip
 
 #: For which p there is a formula, by the family of q.
@@ -107,7 +112,7 @@ PAIRS: dict[type, tuple[type, ...]] = {
     Beta: (Beta, Uniform, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto),
     Pareto: (Pareto, Uniform, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal),
     Uniform: (Uniform, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto),
-    ContinuousBernoulli: (Exponential, Gamma, Gumbel, Laplace, Normal, Pareto), Laplace: (Normal,),
+    ContinuousBernoulli: (Beta, Uniform, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto), Laplace: (Normal,),
 }  # fmt: skip
 #: q that are 0 somewhere where any such p is not.
 NOT_COVERED: dict[Any, Any] = {

@@ -309,6 +309,8 @@ class HalfCauchy(_Folded):
     scale : the median.
     """
 
+    _takes_numbers = True
+
     def _draw(self, shape: Shape) -> Any:
         return F.abs(F.tan(math.pi * (uniform_draw(shape, self.scale.dtype) - 0.5)) * self.scale)
 

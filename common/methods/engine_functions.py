@@ -29,7 +29,7 @@ LEAVES = frozenset(
 
 
 #: Functions that take ``device=``, and what else PyTorch's take about memory, which here changes nothing.
-PLACED = (LEAVES - {"normal"}) | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
+PLACED = LEAVES | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
 #: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
 INPLACE = frozenset(
     ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu",

@@ -140,8 +140,13 @@ def _positive(self: TensorBase) -> TensorBase:
     return self
 
 
-def clone(self: TensorBase) -> TensorBase:
-    """A copy with history."""
+def clone(self: TensorBase, *, memory_format: Any = None) -> TensorBase:
+    """A copy with history.
+
+    Parameters
+    ----------
+    memory_format : accepted; it changes nothing.
+    """
     return REGISTRY["clone"](self)
 
 

@@ -14,6 +14,7 @@ from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
 from common.ops import functional as F
 from common.ops.random import quantile_draws
+from common.random.draw_counts import drawn_by
 from common.random.generator import Generator, draw
 from common.tensor.create import lift
 
@@ -49,6 +50,7 @@ def poisson(x: Any, generator: Generator | None = None) -> Any:
     """
     if x.dtype.kind != "f":
         raise DTypeError(f"poisson(): expected a floating point tensor of rates, got {x.dtype}")
+    drawn_by(x)
     with mode.no_grad():
         return by_quantile("poisson_quantile", x.shape, x, generator=generator)
 
@@ -75,6 +77,7 @@ def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Any:
     for x in (count, prob):
         if x.dtype.kind != "f":
             raise DTypeError(f"binomial only supports floating-point dtypes for count and prob, got: {x.dtype}")
+    drawn_by(count, prob)
     with mode.no_grad():
         shape = tuple(F.broadcast_tensors(count, prob)[0].shape)
         return by_quantile("binomial_quantile", shape, count, prob, generator=generator)

@@ -1,4 +1,4 @@
-"""How many numbers are drawn from the default generator while something runs."""
+"""How many numbers are drawn from the default generator while something runs, and for what."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from common.core import mode
 from common.core.switching import Change, Switching
 
 
@@ -54,3 +55,10 @@ def note_drawn(count: Any) -> None:
 
 
 _counters: ContextVar[tuple[counted | _Refusing, ...]] = ContextVar("counted", default=())
+
+
+def drawn_by(*parameters: Any, into: Any = None) -> None:
+    """Tell what interprets the program of a draw: the tensors that say how, and the one that takes the numbers."""
+    trace = mode.current_trace()
+    if trace is not None and trace.drawn_by is not None:
+        trace.drawn_by([x for x in parameters if not isinstance(x, (int, float))], into)

@@ -16,6 +16,7 @@ from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.methods.assign import assign
+from common.random.draw_counts import drawn_by
 from common.random.generator import Generator, draw, integers
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
@@ -66,6 +67,7 @@ def normal(
             "normal(): a size cannot be given beside a tensor, whose shape is taken"
         )  # fmt: skip
     std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
+    drawn_by(*tensors)
     with mode.no_grad():
         if size is not None:
             shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
@@ -95,6 +97,7 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     if x.dtype.kind != "f":
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
     x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
+    drawn_by(x)
     with mode.no_grad():
         return (lift(draw("rand", tuple(x.shape), x.dtype, generator)) < x).to(x.dtype)
 
@@ -151,6 +154,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
         if x.ndim == 1 or x.shape[0] != 0:
             raise ShapeError(f"multinomial(): cannot sample from an empty dimension, got shape {list(x.shape)}")
         return zeros((0, count), dtype=int64)
+    drawn_by(x)
     least = 1 if replacement else count
     with mode.no_grad():
         weights = x.detach()
@@ -231,6 +235,7 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
     first, last = given["from"], given["to"]
     if not first <= last:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
+    drawn_by(into=self)
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
     return assign(self, u * (last - first) + first, "uniform")
 
@@ -238,6 +243,7 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
 def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers from a normal distribution, ``z std + mean``; errors as in `uniform_`, and std < 0."""
     _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
+    drawn_by(into=self)
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
     return assign(self, z * std + mean, "normal")
 
@@ -245,6 +251,7 @@ def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator:
 def exponential_(self: TensorBase, lambd: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers from an exponential distribution of mean 1 / lambd; errors as in `uniform_`, and lambd <= 0."""
     _require(lambd, lambda x: x > 0, "exponential_ expects lambda > 0.0, but found lambda={}")
+    drawn_by(into=self)
     return assign(self, _exponential(tuple(self.shape), self.dtype, generator) / lambd, "exponential")
 
 
@@ -259,6 +266,7 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     if isinstance(p, TensorBase) and p.dtype.kind != "f":
         raise DTypeError(f"bernoulli_(): expected a floating point tensor of probabilities, got {p.dtype}")
     p = _looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    drawn_by(p, into=self)
     with mode.no_grad():
         u = lift(draw("rand", tuple(self.shape), float64, generator))
         ones = (u < p).to(self.dtype)
@@ -285,6 +293,7 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
         last = 2 if self.dtype.kind == "b" else _EXACT.get(self.dtype.name) or int(np.iinfo(self.dtype).max) + 1
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    drawn_by(into=self)
     return assign(self, integers(int(first), int(last), tuple(self.shape), self.dtype, generator), "random")
 
 
@@ -298,6 +307,7 @@ def log_normal_(
     from common.ops.functional import exp
 
     _require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
+    drawn_by(into=self)
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
     return assign(self, exp(z * std + mean), "log_normal")
 
@@ -309,6 +319,7 @@ def cauchy_(
     from common.ops.functional import tan
 
     _require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
+    drawn_by(into=self)
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
     return assign(self, tan((u - 0.5) * np.pi) * sigma + median, "cauchy")
 
@@ -325,6 +336,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     from common.ops.functional import ceil, clamp
 
     _require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
+    drawn_by(into=self)
     with mode.no_grad():
         trials = ceil(_exponential(tuple(self.shape), float64, generator) / -math.log1p(-p))
         return assign(self, clamp(trials, min=1.0).to(self.dtype), "geometric")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, GradientError, ShapeError
-from common.core.int_arguments import callable_argument
+from common.core.int_arguments import callable_argument, shown
 from common.core.sizes import Dim
 from common.core.spec import numel
 from common.core.tree import flatten, unflatten
@@ -16,7 +16,7 @@ from common.ops.math.arithmetic import zeros_like
 from common.ops.shape.view import reshape
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
-from common.transforms.grad import Linearised, grad, value_and_grad, vjp
+from common.transforms.grad import Linearised, grad, positions, require_tensors, value_and_grad, vjp
 from common.transforms.vmap import vmap
 
 Function = Callable[..., Any]
@@ -66,20 +66,31 @@ def jvp(
     >>> tw.func.jvp(lambda x: x * x, (tw.tensor([3.0]),), (tw.tensor([1.0]),))
     (tensor([9.]), tensor([6.]))
     """
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise ArgumentError("jvp(f, primals, tangents): expected primals and tangents to be tuples")
-    if not primals:
-        raise ArgumentError("jvp(f, primals, tangents): Expected primals to be non-empty")
-    shapes = [([tuple(x.shape) for x in flatten(part)[0]], flatten(part)[1]) for part in (primals, tangents)]
+    name = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise ArgumentError(f"{name}: Expected primals to be a tuple, got {type(primals).__name__}")
+    (moving, structure), (given, other) = flatten(primals), flatten(tangents)
+    if structure != other:
+        raise ArgumentError(
+            f"{name}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got {shown(primals)} and {shown(tangents)}"
+        )
+    if not moving:
+        raise ArgumentError(f"{name}: Expected primals to contain at least one Tensor")
+    moving, given = [lift(x) for x in moving], [lift(x) for x in given]
+    for x in (*moving, *given):
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"{name}: Expected primals and tangents to only contain Tensors, got {shown(x)}")
+    shapes = [[tuple(x.shape) for x in part] for part in (moving, given)]
     if shapes[0] != shapes[1]:
         raise ArgumentError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same structure and shapes, got "
-            f"{shapes[0][0]} and {shapes[1][0]}"
+            f"{name}: Expected primals and tangents to have the same structure and shapes, got {shapes[0]} and "
+            f"{shapes[1]}"
         )
-    pair = Linearised(func, primals, has_aux)
-    _require_tensors("jvp(f, primals, tangents)", pair.flat)
+    pair = Linearised(func, primals, has_aux, name)
+    require_tensors(name, pair.flat, pair.outputs)
     if strict and any(getattr(x, "edge", None) is None for x in pair.flat):
-        raise GradientError("jvp(f, primals, tangents): a result of f does not depend on the primals (strict=True)")
+        raise GradientError(f"{name}: a result of f does not depend on the primals (strict=True)")
 
     product = _push(pair, tangents)
     return (pair.result, product, pair.aux) if has_aux else (pair.result, product)
@@ -131,7 +142,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     tensor([ 2., 40.])
     """
     pair = Linearised(func, primals, False)
-    _require_tensors("linearize(f, *primals)", pair.flat)
+    require_tensors("linearize(f, *primals)", pair.flat, pair.outputs)
 
     def jvp_fn(*tangents: Any) -> Any:
         return _push(pair, tangents)
@@ -166,9 +177,7 @@ def jacrev(
     @functools.wraps(callable_argument(func, "jacrev", "func"))
     def call(*args: Any, **kwargs: Any) -> Any:
         single = isinstance(argnums, int)
-        chosen = [argnums] if isinstance(argnums, int) else list(argnums)
-        if not all(-len(args) <= i < len(args) for i in chosen):
-            raise ArgumentError(f"argnums {argnums} does not name one of the {len(args)} positional arguments")
+        chosen = positions(argnums, len(args))
 
         def inner(*xs: Any) -> Any:
             full = list(args)
@@ -178,7 +187,6 @@ def jacrev(
 
         y, pull, *aux = vjp(inner, *(args[i] for i in chosen), has_aux=has_aux)
         leaves, structure = flatten(y)
-        _require_tensors("jacrev(f)", leaves)
         parts = []
         for position in range(len(leaves)):
             rows = _rows(pull, leaves, structure, position, chunk_size)
@@ -187,12 +195,6 @@ def jacrev(
         return (jacobian, *aux) if has_aux else jacobian
 
     return call
-
-
-def _require_tensors(name: str, leaves: Sequence[Any]) -> None:
-    for x in leaves:
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(f"{name}: Expected f to return only tensors, got unsupported type {type(x).__name__}")
 
 
 def _rows(pull: Function, leaves: Sequence[Any], structure: Any, position: int, chunk_size: int | None) -> Any:

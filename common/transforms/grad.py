@@ -79,12 +79,8 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
     @functools.wraps(callable_argument(function, "value_and_grad", "function"))
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        for i in positions:
-            if not -len(args) <= i < len(args):
-                raise ArgumentError(f"argnums {argnums} does not name one of the {len(args)} positional arguments")
-        chosen = tuple(args[i] for i in positions)
-        replaced = [i % len(args) for i in positions]
+        replaced = positions(argnums, len(args))
+        chosen = tuple(args[i] for i in replaced)
 
         def inner(*primals: Any) -> Any:
             full = list(args)
@@ -92,7 +88,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
                 full[i] = x
             return function(*full, **kwargs)
 
-        pair = Linearised(inner, chosen, has_aux)
+        pair = Linearised(inner, chosen, has_aux, "grad_and_value(f)(*args)")
         value = _scalar(pair.outputs)
         gradient = pair.pull(cotangent_like(value), retain=False)
         result = (pair.result, pair.aux) if has_aux else pair.result
@@ -129,11 +125,70 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     (tensor([5.]), tensor([2.]))
     """
     pair = Linearised(function, primals, has_aux)
+    require_tensors("vjp(f, *primals)", pair.flat, pair.outputs)
 
     def pullback(cotangents: Any) -> Any:
         return pair.pull(cotangents, retain=True)
 
     return (pair.result, pullback, pair.aux) if has_aux else (pair.result, pullback)
+
+
+def positions(argnums: Any, count: int) -> list[int]:
+    """Which of `count` positional arguments are meant.
+
+    Raises
+    ------
+    ArgumentError : `argnums` is neither a number nor several; it is empty, names an argument twice, or one that is not
+        there.
+    """
+    if isinstance(argnums, int):
+        chosen = (argnums,)
+    elif isinstance(argnums, (tuple, list)):
+        chosen = tuple(argnums)
+    else:
+        raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums).__name__}")
+    if not chosen:
+        raise ArgumentError("argnums must be non-empty")
+    for i in chosen:
+        if not isinstance(i, int):
+            raise ArgumentError(f"argnums must be int or Tuple[int, ...], and each of them must be int, got: {i!r}")
+        if not -count <= i < count:
+            raise ArgumentError(f"Got argnum={i}, but only {count} positional inputs")
+    replaced = [i % count for i in chosen]
+    if len(set(replaced)) != len(replaced):
+        raise ArgumentError(f"argnums elements must be unique, got {argnums}")
+    return replaced
+
+
+def apart_from_aux(name: str, returned: Any) -> tuple[Any, Any]:
+    """Outputs of a function, and what it returns besides.
+
+    Raises
+    ------
+    ArgumentError : it has not returned a pair.
+    """
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise ArgumentError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True, got "
+            f"{type(returned).__name__}"
+        )
+    return returned
+
+
+def require_tensors(name: str, leaves: Sequence[Any], outputs: Any) -> None:
+    """Refuse outputs of a function other than tensors, and none at all.
+
+    Raises
+    ------
+    ArgumentError : they are not as they have to be.
+    """
+    if not leaves:
+        raise ArgumentError(f"{name}: Expected f to be a function that has non-empty output (got output = {outputs!r})")
+    for x in leaves:
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(x).__name__}"
+            )
 
 
 class Linearised:
@@ -148,18 +203,18 @@ class Linearised:
     result : the same for the caller: without history unless `nested`.
     """
 
-    def __init__(self, function: Function, primals: tuple[Any, ...], has_aux: bool) -> None:
+    def __init__(
+        self, function: Function, primals: tuple[Any, ...], has_aux: bool, name: str = "vjp(f, *primals)"
+    ) -> None:
         leaves, self.structure = flatten(primals)
         outer = mode.is_grad_enabled()
         with mode.enable_grad():
             self.inner = [_fresh(x, outer) for x in leaves]
             first = next_number()
             returned = function(*unflatten(self.structure, list(self.inner)))
-        self.aux = None
+        self.aux: Any = None
         if has_aux:
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise ArgumentError("with has_aux=True the function must return a tuple (outputs, aux)")
-            returned, self.aux = returned
+            returned, self.aux = apart_from_aux(name, returned)
         self.outputs = returned
         self.flat, self.out_structure = flatten(returned)
         roots = [x.edge for x in self.flat if isinstance(x, TensorBase) and x.edge is not None]
@@ -178,7 +233,8 @@ class Linearised:
         given, structure = flatten(cotangents)
         if structure != self.out_structure:
             raise ArgumentError(
-                f"the cotangents' structure {structure} differs from that of the outputs, {self.out_structure}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {structure}, primal output: {self.out_structure}"
             )
         given = [lift(c) for c in given]
         pairs = [

@@ -1,8 +1,8 @@
 """Derivatives of functions as a whole, with the signatures of PyTorch's `autograd.functional`.
 
 All are made of `autograd.grad`, so they work on recorded tensors and in traces, and can be differentiated with
-`create_graph`. Rows of a Jacobian are computed one by one. Second derivatives are symmetric, so products with a Hessian
-from either side are one computation.
+`create_graph`. Rows of a Jacobian are computed one by one, or with `vectorize` at once. Second derivatives are
+symmetric, so products with a Hessian from either side are one computation.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from common.autograd import backward as autograd
 from common.autograd.backward import view_of, without_history
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
+from common.core.sizes import Dim
 from common.core.spec import numel
+from common.ops.create.creation import eye
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.shape.cat import stack
 from common.ops.shape.view import reshape
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
+from common.transforms.vmap import vmap
 
 Function = Callable[..., Any]
 
@@ -92,7 +95,8 @@ def jacobian(
     Parameters
     ----------
     func, inputs, create_graph, strict : see `vjp`.
-    vectorize, strategy : how PyTorch goes about it; here it is row by row whatever they say, with the same result.
+    vectorize : compute all rows at once, as `vmap` does, instead of one after the other.
+    strategy : how PyTorch goes about it; "reverse-mode" and "forward-mode" have the same result here.
 
     Returns
     -------
@@ -108,7 +112,8 @@ def jacobian(
     """
     with mode.enable_grad():
         xs, ys, pack, pack_out = _run(func, inputs, create_graph, "jacobian")
-        return pack_out([pack(_rows(y, xs, create_graph, strict)) for y in ys])
+        rows = _rows_at_once if vectorize else _rows
+        return pack_out([pack(rows(y, xs, create_graph, strict)) for y in ys])
 
 
 def _rows(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[Any]:
@@ -118,6 +123,16 @@ def _rows(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[A
     if not rows:
         return [zeros_like(reshape(x, (1, *x.shape)).detach())[:0].reshape(*y.shape, *x.shape) for x in xs]
     return [reshape(stack([row[i] for row in rows]), (*y.shape, *x.shape)) for i, x in enumerate(xs)]
+
+
+def _rows_at_once(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[Any]:
+    """Derivatives of one result, as one batch."""
+    count = numel(y.shape)
+    if not isinstance(count, Dim) and count == 0:
+        return _rows(y, xs, create_graph, strict)
+    basis = reshape(lift(eye(count, dtype=y.dtype)), (count, *y.shape))
+    found = vmap(lambda row: tuple(_gradients([y], xs, [row], create_graph, strict)))(basis)
+    return [reshape(g, (*y.shape, *x.shape)) for g, x in zip(found, xs, strict=True)]
 
 
 def hessian(
@@ -133,7 +148,8 @@ def hessian(
     Parameters
     ----------
     func, inputs, create_graph, strict : see `vjp`.
-    vectorize, outer_jacobian_strategy : see `jacobian`.
+    vectorize : see `jacobian`.
+    outer_jacobian_strategy : see `strategy` there.
 
     Returns
     -------
@@ -149,7 +165,7 @@ def hessian(
         y = _scalar(func(*xs), "hessian")
         return tuple(_gradients([y], xs, [None], True, strict))
 
-    rows = jacobian(gradient, inputs, create_graph, strict)
+    rows = jacobian(gradient, inputs, create_graph, strict, vectorize)
     return rows[0] if single else rows
 
 

@@ -70,6 +70,16 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         from common.transforms.batching.batch_rules import in_front
 
+        if not isinstance(in_dims, (int, tuple)):
+            raise ArgumentError(
+                "vmap: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+                f"got: {type(in_dims)}"
+            )
+        if not args:
+            raise ArgumentError(
+                "vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
+                "no inputs. The latter is unsupported"
+            )
         leaves, structure = flatten(args)
         leaves = [lift(x) for x in leaves]
         dims = _spread(in_dims, structure, "in_dims")
@@ -101,10 +111,10 @@ def _run(
             flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
             _require_tensors(flat)
             results = [trace.payload(x) for x in flat]
-            trace.write_back(arguments, given, leaves)
+            written = trace.write_back(arguments, given, leaves)
     finally:
         trace.close()
-    return [(x.value, x.mapped, count) for x in results], shape
+    return [(written.get(id(x), x.value), x.mapped, count) for x in results], shape
 
 
 def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
@@ -119,6 +129,13 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     from common.transforms.batching.batch_rules import at
 
     _, shape = parts[0]
+    if not all(d is None or type(d) is int for d in flatten(out_dims)[0]):
+        raise ArgumentError(
+            "vmap: `out_dims` must be an int or a python collection of ints (or None) that says where in the outputs "
+            f"the vmapped dimension should appear, got {shown(out_dims)}"
+        )
+    if shape == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
     dims = _spread(out_dims, shape, "out_dims")
     out = []
     for dim, *column in zip(dims, *(flat for flat, _ in parts), strict=True):
@@ -133,8 +150,8 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
         y = values[0] if len(values) == 1 else cat(values, 0)
         if not -y.ndim <= dim < y.ndim:
             raise IndexRangeError(
-                f"vmap: out_dim={dim} is out of range for a result of {y.ndim} dimensions (expected to be in range of "
-                f"[{-y.ndim}, {y.ndim - 1}])"
+                f"vmap: Dimension out of range (expected to be in range of [{-y.ndim}, {y.ndim - 1}], but got "
+                f"out_dim={dim})"
             )
         out.append(at(y, dim % y.ndim))
     return unflatten(shape, out)
@@ -145,30 +162,37 @@ def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
     if structure is None:
         return []
     if structure == LEAF:
+        if isinstance(dims, (tuple, list, dict)):
+            raise _incompatible(dims, what)
         if dims is not None and (not isinstance(dims, int) or isinstance(dims, bool)):
-            raise ArgumentError(f"vmap: {what} must be an int, None, or as nested as the arguments, got {shown(dims)}")
+            raise ArgumentError(
+                f"vmap: Got {what.removesuffix('s')}={shown(dims)} for an input but it must be either an integer "
+                "dimension or None"
+            )
         return [dims]
     kind, parts = structure[0], structure[-1]
     if dims is None or isinstance(dims, int):
         return [d for part in parts for d in _spread(dims, part, what)]
-    members = dims
+    members = dims if type(dims) is kind or kind not in (tuple, list) else None
     if kind in MAPS and isinstance(dims, dict):
         members = [dims.get(name) for name in structure[1]]
     elif type(dims) is kind and (node := NODES.get(kind)) is not None:
         members = apart(node, dims)[0]
     if not isinstance(members, (tuple, list)) or len(members) != len(parts):
-        raise ArgumentError(
-            f"vmap: {what} is not compatible with the structure of the {'inputs' if what == 'in_dims' else 'outputs'}: "
-            f"{dims!r} for {len(parts)} members"
-        )
+        raise _incompatible(dims, what)
     return [d for each, part in zip(members, parts, strict=True) for d in _spread(each, part, what)]
+
+
+def _incompatible(dims: Any, what: str) -> ArgumentError:
+    of = "inputs" if what == "in_dims" else "outputs"
+    return ArgumentError(f"vmap: {what} is not compatible with the structure of `{of}`, got {shown(dims)}")
 
 
 def _require_tensors(flat: Sequence[Any]) -> None:
     """Refuse results that are no tensors."""
     for x in flat:
         if not isinstance(x, TensorBase):
-            raise ArgumentError(f"vmap: the function must only return Tensors, got type {type(x).__name__} as a return")
+            raise ArgumentError(f"vmap: the function must only return Tensors, got type {type(x)} as a return")
 
 
 def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
@@ -186,9 +210,7 @@ def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
             )
         sizes.append(x.shape[dim])
     if not sizes:
-        raise ArgumentError(
-            "vmap: at least one Tensor must be mapped over; this call has in_dim=None for all inputs, or no inputs"
-        )
+        raise ArgumentError("vmap: at least one Tensor must be mapped over; this call has in_dim=None for all inputs")
     if any(n != sizes[0] for n in sizes):
         raise ShapeError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "

@@ -62,10 +62,13 @@ def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     returned, backward = _compiled(function, function)(*primals), _compiled(pull, function)
 
+    outputs, aux = grad.apart_from_aux("vjp(f, *primals)", returned) if has_aux else (returned, None)
+    grad.require_tensors("vjp(f, *primals)", flatten(outputs)[0], outputs)
+
     def pullback(cotangents: Any) -> Any:
         return backward(primals, cotangents)
 
-    return (returned[0], pullback, returned[1]) if has_aux else (returned, pullback)
+    return (outputs, pullback, aux) if has_aux else (outputs, pullback)
 
 
 @functools.wraps(func.jvp)

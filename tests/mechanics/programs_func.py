@@ -74,8 +74,21 @@ def what_mapping_refuses(tw):
         tw.func.vmap(lambda a: a, in_dims=(None,))(x)
     with pytest.raises(ValueError, match="is not compatible with the structure"):
         tw.func.vmap(lambda a: a, in_dims=(0, 0))(x)
-    with pytest.raises(ValueError, match="must only return Tensors, got type"):
+    with pytest.raises(ValueError, match="must only return Tensors, got type <class 'int'>"):
         tw.func.vmap(lambda a: 3)(x)
+    for call, message in (
+        (lambda: tw.func.vmap(lambda: x)(), "got no inputs"),
+        (lambda: tw.func.vmap(tw.mul, [0, 0])(x, x), r"expected `in_dims` to be int or a \(potentially nested\) tuple"),
+        (lambda: tw.func.vmap(lambda p: p[0], in_dims=((0, 0),))([x, x]), "in_dims is not compatible with the str"),
+        (lambda: tw.func.vmap(lambda a: a, out_dims="1")(x), "`out_dims` must be an int"),
+        (lambda: tw.func.vmap(lambda a: a, out_dims=(0, 0))(x), "not compatible"),
+        (lambda: tw.func.vmap(lambda a: (a, a), out_dims=(0,))(x), "not compatible"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        tw.func.vmap(lambda a: a, out_dims=2)(x)
+    assert tw.func.vmap(lambda a: a, out_dims=(1,))(x).tolist() == x.T.tolist()
     with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
         tw.func.vmap(lambda a: a, randomness="none")(x)
 
@@ -88,6 +101,50 @@ def random_numbers_in_mapped_functions(tw):
     assert len(set(same)) == 1
     different = tw.func.vmap(lambda a: a + tw.rand(()), randomness="different")(x).tolist()
     assert len(set(different)) == 4
+
+
+def draws_that_cannot_be_the_same_or_different(tw):
+    x = tw.full((3, 2), 0.5)
+    for draw in (lambda a: tw.normal(a, 1.0), tw.bernoulli, tw.poisson, lambda a: tw.multinomial(a, 1)):
+        with pytest.raises(RuntimeError, match="does not currently support same randomness with a batched tensor"):
+            tw.func.vmap(draw, randomness="same")(x)
+        assert len(tw.func.vmap(draw, randomness="different")(x)) == 3
+    for draw in (lambda a, b: b.uniform_(), lambda a, b: b.normal_(), lambda a, b: b.bernoulli_(0.5)):
+        with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
+            tw.func.vmap(draw, (0, None), randomness="different")(x, tw.zeros(2))
+
+
+def mapped_functions_that_write_and_return(tw):
+    x = tw.tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = tw.func.vmap(lambda a: a.mul_(2))(x)
+    assert x.tolist() == y.tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    x.zero_()
+    assert y.tolist() == [[0.0, 0.0], [0.0, 0.0]]  # it is the argument's memory
+    slope = tw.func.grad(lambda t: tw.func.vmap(lambda a: a.mul_(3))(t * 1).sum())
+    assert slope(tw.ones(2)).tolist() == [3.0, 3.0]
+
+
+def what_transforms_refuse(tw):
+    x = tw.tensor([1.0, 2.0])
+    f = lambda a: a.sum()  # noqa: E731
+    for call, message in (
+        (lambda: tw.func.grad(f, argnums=())(x), "must be non-empty"),
+        (lambda: tw.func.grad(f, argnums=1)(x), "but only 1 positional inputs"),
+        (lambda: tw.func.jacrev(f, argnums=(0, -1))(x), "must be unique"),
+        (lambda: tw.func.jacfwd(f, argnums=0.0)(x), "must be int or Tuple"),
+        (lambda: tw.func.grad(f, argnums=("0",))(x), "must be int"),
+        (lambda: tw.func.grad(f, has_aux=True)(x), "output of function f should be a tuple"),
+        (lambda: tw.func.vjp(f, x, has_aux=True), r"vjp\(f, \*primals\): output of function f should be a tuple"),
+        (lambda: tw.func.vjp(lambda a: (), x), r"vjp\(f, \*primals\): Expected f to be a function that has non-empty"),
+        (lambda: tw.func.jacrev(lambda a: 1.5)(x), r"expected f\(\*primals\) to return only tensors"),
+        (lambda: tw.func.vjp(lambda a: a, x)[1]((x, x)), "Expected pytree structure"),
+        (lambda: tw.func.jvp(f, x, (x,)), "Expected primals to be a tuple"),
+        (lambda: tw.func.jvp(f, (x,), (x, x)), "same python structure"),
+        (lambda: tw.func.jvp(f, (x,), (1.0,)), "only contain Tensors|same structure"),
+        (lambda: tw.func.jvp(f, (), ()), "at least one Tensor"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call()
 
 
 def auxiliary_results(tw):

@@ -36,6 +36,17 @@ def jacobians_of_several(tw):
     assert d.tolist() == [0.0, 0.0]
 
 
+def jacobians_at_once(tw):
+    x, y = tw.tensor([1.0, 2.0], requires_grad=True), tw.tensor([3.0, 4.0])
+    by_rows = tw.autograd.functional.jacobian(lambda x, y: (x * y, (x * x).sum()), (x, y))
+    at_once = tw.autograd.functional.jacobian(lambda x, y: (x * y, (x * x).sum()), (x, y), vectorize=True)
+    assert [[j.tolist() for j in row] for row in at_once] == [[j.tolist() for j in row] for row in by_rows]
+    tw.autograd.functional.jacobian(lambda x: x**3, x, create_graph=True, vectorize=True).sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+    hessian = tw.autograd.functional.hessian(lambda x: (x**3).sum(), x, vectorize=True)
+    assert hessian.tolist() == [[6.0, 0.0], [0.0, 12.0]]
+
+
 def strict_jacobians(tw):
     with pytest.raises(RuntimeError, match="independent of"):
         tw.autograd.functional.jacobian(lambda x, y: x * 2, (tw.tensor([1.0]), tw.tensor([2.0])), strict=True)

@@ -221,6 +221,14 @@ def test_divergence_that_is_infinite_or_unknown():
     normal, uniform = make(dynamic, "Normal"), make(dynamic, "Uniform")
     assert np.isinf(np.asarray(d.kl_divergence(normal, uniform))).all()
     assert np.isinf(np.asarray(d.kl_divergence(uniform, make(dynamic, "Exponential")))).tolist() == [True, True, True]
+    narrow, beta, q = (
+        kind(*(dynamic.tensor(x, dtype=dynamic.float64) for x in given))
+        for kind, given in ((d.Uniform, (0.2, 0.8)), (d.Beta, (1.5, 2.0)), (d.ContinuousBernoulli, (0.3,)))
+    )
+    # PyTorch's values
+    assert d.kl_divergence(narrow, q).item() == pytest.approx(0.5405617470178659, rel=1e-12)
+    assert d.kl_divergence(beta, q).item() == pytest.approx(0.07726504861214212, rel=1e-11)
+    assert np.isinf(d.kl_divergence(d.Uniform(-1.0, 1.0), q).item())
     with pytest.raises(NotDefinedError, match="No KL"):
         d.kl_divergence(normal, make(dynamic, "VonMises"))
 
@@ -297,6 +305,10 @@ def test_parameters_and_values_are_checked():
         d.Normal(0.0, -1.0)
     with pytest.raises(ArgumentError, match=r"Expected value argument .* to be within the support"):
         d.Exponential(1.0).log_prob(dynamic.tensor(-1.0))
+    with pytest.raises(ValueError, match="The value argument to log_prob must be a Tensor"):
+        d.Normal(0.0, 1.0).log_prob(1.0)
+    assert d.Normal(0.0, 1.0, validate_args=False).log_prob(0.0).item() == pytest.approx(-0.9189385)
+    assert d.Gamma(1.0, 1.0).log_prob(1).item() == pytest.approx(-1.0)
     with pytest.raises(ArgumentError, match="Either `probs` or `logits` must be specified"):
         d.Bernoulli()
     with pytest.raises(ArgumentError, match="The right-most size of value must match event_shape"):

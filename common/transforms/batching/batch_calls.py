@@ -9,16 +9,18 @@ from common.control.body import payload_of, tensor_of
 from common.control.callback import call_now
 from common.control.print_assert import show
 from common.core import mode
+from common.core.errors import GradientError
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.ops.reduce.truth import all as all_of
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
+from common.random.draw_counts import drawn_by as asked
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
 from common.tensor.read_saved import saved_tensors
 from common.transforms.batching import batch_rules as rules
-from common.transforms.batching.batched import Batched
+from common.transforms.batching.batched import Batched, BatchedTensor
 
 
 def act(trace: Any, kind: str, operands: Sequence[Any], attrs: Any) -> None:
@@ -113,3 +115,49 @@ class _OpOfAll:
                 value = value.sum(0)
             out.append(value if recording else payload_of(value))
         return tuple(out)
+
+
+def require_randomness(trace: Any) -> None:
+    """Refuse a draw.
+
+    Raises
+    ------
+    GradientError : `randomness` is "error".
+    """
+    if trace.randomness == "error":
+        raise GradientError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+
+
+def drawn_by(trace: Any, parameters: Sequence[Any], into: Any) -> None:
+    """Refuse draws that cannot be the same, or different, for all examples.
+
+    Parameters
+    ----------
+    trace : a `BatchTrace`.
+    parameters : tensors that say how numbers are distributed.
+    into : a tensor that takes them; or None.
+
+    Raises
+    ------
+    GradientError : `randomness` is "error"; or "same", and the parameters differ between examples; or "different", and
+        the numbers go to a tensor that all examples share.
+    """
+    require_randomness(trace)
+    values = [trace.payload(x) for x in parameters]
+    mapped = any(x.mapped for x in values)
+    if trace.randomness == "same" and mapped:
+        raise GradientError(
+            "Vmap does not currently support same randomness with a batched tensor input: draw numbers in the shape of "
+            "one example, with rand or randn, and compute the rest from them and the input"
+        )
+    inside = type(into) is BatchedTensor and into.trace is trace
+    if into is not None and not inside and not mapped and trace.randomness == "different":
+        raise GradientError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor: all examples share it. Draw "
+            "into a tensor that is mapped over, or out of place"
+        )
+    with trace.outside:
+        asked(*(x.value for x in values), into=None if inside else into)

@@ -210,15 +210,15 @@ class BatchTrace(OpenTrace):
         ------
         GradientError : `randomness` is "error".
         """
-        if self.randomness == "error":
-            raise GradientError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-            )
+        batch_calls.require_randomness(self)
         different = self.randomness == "different"
         with self.outside:
             value = lift(generator.draw(name, (self.count, *shape) if different else shape, dtype))
         return BatchedTensor(Batched(value, different, self))
+
+    def drawn_by(self, parameters: Sequence[Any], into: Any) -> None:
+        """Refuse draws that cannot be the same, or different, for all examples."""
+        batch_calls.drawn_by(self, parameters, into)
 
     # ------------------------------------------------------------------ what lies in memory
 
@@ -280,12 +280,15 @@ class BatchTrace(OpenTrace):
         finally:
             self._following.discard(id(x))
 
-    def write_back(self, arguments: Sequence[Any], given: Sequence[Any], leaves: Sequence[Any]) -> None:
-        """Give arguments that the function has written to their new elements."""
+    def write_back(self, arguments: Sequence[Any], given: Sequence[Any], leaves: Sequence[Any]) -> dict[int, Any]:
+        """Give arguments that the function has written to their new elements; which values they then hold, by `id`."""
+        written = {}
         for x, before, leaf in zip(arguments, given, leaves, strict=True):
             if type(x) is BatchedTensor and x.payload is not before:
                 with self.outside:
                     leaf.copy_(x.payload.value)
+                written[id(x.payload)] = leaf
+        return written
 
     def get_grad(self, x: TensorBase) -> Any:
         """`.grad` as the function sees it."""

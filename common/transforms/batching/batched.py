@@ -65,6 +65,11 @@ class BatchedTensor(TensorBase):
         self.output_nr = 0
         self._grad = None
 
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made it: inside, nor outside what it stands for."""
+        return self.grad_fn is None and (not self._requires_grad or self.payload.value.is_leaf)
+
     def describe_escape(self) -> EscapedTracerError:
         """The error for such a tensor after the call."""
         return escaped()
