@@ -155,8 +155,8 @@ def parse(text: str) -> Any:
     return module
 
 
-def optimise(module: Any) -> None:
-    """Run LLVM's pipeline on `module` in place, which makes vectors of loops.
+def optimise(module: Any, *, unroll: bool = True) -> None:
+    """Run LLVM's pipeline on `module` in place, which makes vectors of loops and may unroll them.
 
     It keeps bits, because no fast-math flag is ever set.
     """
@@ -165,7 +165,8 @@ def optimise(module: Any) -> None:
     from common.compiler.rare_branches import inline_variants
 
     options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
+    options.loop_vectorization = options.loop_interleaving = True
+    options.loop_unrolling = unroll
     options.slp_vectorization = False
     builder = binding.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)
