@@ -40,7 +40,7 @@ class _Apply:
     """The pre-hook that multiplies by the mask."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = self._tensor_name = name  # the second is PyTorch's, by which its programs find the hook
 
     def __call__(self, module: Module, args: Any) -> None:
         value = getattr(module, f"{self.name}_mask").to(getattr(module, f"{self.name}_orig").dtype)

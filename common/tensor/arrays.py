@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error
-from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
+from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64, promote
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
@@ -45,15 +46,20 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         data = concrete(data)
     elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float)) and is_foreign(data):
         data = taken(data)
+    first = _first(data)
+    if is_tensor(first):
+        data, dtype = _numbers(data), _promoted(data) if dtype is None else dtype
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:
+        if _holds_tensors(data):
+            return to_array(_numbers(data), _promoted(data) if dtype is None else dtype)
         raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
     except MemoryError as error:
         raise allocation_error("tensor", error) from error
     if dtype is not None:
         wanted = known_dtype(dtype)
-    elif array.dtype.kind not in "fi" or _has_dtype(data):
+    elif array.dtype.kind not in "fi" or isinstance(first, (np.ndarray, np.generic)):  # numpy's dtype is meant
         wanted = array.dtype.newbyteorder("=")
     else:
         wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
@@ -67,11 +73,36 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
 
 
-def _has_dtype(data: Any) -> bool:
-    """Whether a value, or the first inside nested lists, is numpy's: then its dtype is meant."""
+def _first(data: Any) -> Any:
+    """A value, or the first inside nested lists."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
+    return data
+
+
+def _holds_tensors(data: Any) -> bool:
+    """Whether there are tensors in nested lists."""
+    return isinstance(data, (list, tuple)) and any(is_tensor(x) or _holds_tensors(x) for x in data)
+
+
+def _numbers(data: Any) -> Any:
+    """Nested lists in which a tensor of one element, whatever its shape, is a number, as in PyTorch."""
+    if isinstance(data, (list, tuple)):
+        return [_numbers(x) for x in data]
+    if not is_tensor(data):
+        return data
+    array = concrete(data)
+    return array.reshape(()) if array.size == 1 else array
+
+
+def _promoted(data: Any) -> np.dtype:
+    """The dtype of numbers and tensors in nested lists together."""
+    if isinstance(data, (list, tuple)):
+        return functools.reduce(promote, map(_promoted, data)) if data else DEFAULT_FLOAT
+    if isinstance(data, (bool, int, float)):
+        return np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else DEFAULT_FLOAT
+    found: np.dtype = data.dtype if hasattr(data, "dtype") else DEFAULT_FLOAT
+    return found
 
 
 def concrete(self: Any) -> np.ndarray:

@@ -159,8 +159,8 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     Parameters
     ----------
-    data : (...) ndarray, used as it is, not copied; or numbers in lists, which become float32; or the first of several
-        sizes, for a tensor of zeros to be written to.
+    data : (...) ndarray; one of float32 is not copied, another becomes float32, as numbers in lists do; or the first of
+        several sizes, for a tensor of zeros to be written to.
     requires_grad : record operations on it; or the second size.
     sizes : further sizes.
 
@@ -175,12 +175,15 @@ class Tensor(TensorBase, metaclass=_TensorType):
     def __init__(self, data: Any = (), requires_grad: Any = False, *sizes: int) -> None:
         if type(data) is np.ndarray:
             self.payload = data
+            if is_user_file(_getframe(1).f_code.co_filename):
+                if data.dtype == np.float32 and data.dtype.isnative:
+                    borrow(data, "Tensor()")
+                else:
+                    self.payload = to_array(data, np.float32)
         elif type(data) is int:
             self.payload, requires_grad = _of_sizes((data, requires_grad, *sizes)), False
         else:
             self.payload = to_array(data, np.float32 if isinstance(data, (list, tuple)) else None)
-        if data is self.payload and is_user_file(_getframe(1).f_code.co_filename):
-            borrow(data, "Tensor()")
         self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0

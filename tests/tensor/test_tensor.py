@@ -95,6 +95,26 @@ def test_leaves_can_be_copied_and_pickled():
     assert tw.Tensor([1.5, 2.0]).dtype == np.float32
 
 
+def test_tensors_of_one_element_are_numbers_in_lists():
+    one, double, pair = tw.ones(1), tw.full((1, 1), 2.0, dtype=tw.float64), tw.ones(2)
+    for make in (tw.tensor, tw.as_tensor, tw.Tensor):  # shapes and dtypes are PyTorch's
+        assert [make(x).shape for x in ([one, one], [[one], [double]], [pair, pair])] == [(2,), (2, 1), (2, 2)]
+    for data, dtype in (([double, 2], "float64"), ([one, 1.5], "float32"), ([one.long(), 4], "int64"),
+                        ([1.0, one], "float32"), ([1, double], "float64"), ([[True], [one > 0]], "bool")):  # fmt: skip
+        assert tw.tensor(data).dtype == dtype
+    assert tw.tensor([[1.0, one], [double, 4]]).tolist() == [[1.0, 1.0], [2.0, 4.0]]
+    with pytest.raises(ValueError, match="equally long"):
+        tw.tensor([one, pair])
+
+
+def test_a_tensor_of_an_array_is_float32_and_shares_only_that():
+    wide, narrow = np.zeros(2), np.zeros(2, np.float32)
+    a, b = tw.Tensor(wide), tw.Tensor(narrow)
+    wide[0] = narrow[0] = 3.0
+    assert (a.tolist(), b.tolist()) == ([0.0, 0.0], [3.0, 0.0])
+    assert {tw.Tensor(x).dtype for x in (wide, np.arange(2), np.array([True]), wide.astype(">f4"))} == {tw.float32}
+
+
 KEYS = [
     0,
     -1,
