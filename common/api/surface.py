@@ -16,6 +16,7 @@ import numpy as np
 from common.api import places, tensors, typed, written_first
 from common.api.machine import determinism
 from common.core import absent, devices, dtypes, mode
+from common.core.errors import AllocationError
 from common.core.lazy import Late
 from common.ops import functional
 from common.tensor import boundary
@@ -113,14 +114,15 @@ DTYPES: dict[str, Any] = {
 PLAIN: dict[str, Any] = {
     **typed.TYPED, **typed.PLAIN, "device": devices.device, "set_default_device": devices.set_default_device,
     "get_default_device": devices.get_default_device,
-    **determinism.FORMATS, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
+    **determinism.FORMATS, "OutOfMemoryError": AllocationError,
+    "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "jit",
-    "linalg", "masked", "mps", "nn", "multiprocessing", "optim", "parallel", "profiler", "random", "signal", "special",
-    "testing", "tree_util", "utils", "version", "xpu",
+    "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
+    "signal", "special", "testing", "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}

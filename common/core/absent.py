@@ -29,7 +29,6 @@ _FUTURE = "not here yet"
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
-    "onnx": "static.export_onnx(function, path, *example_inputs)",
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "the tensor itself: it has __dlpack__",
     "get_device": "leave it out: everything is on the CPU", "is_inference": "x.is_inference()",
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
@@ -53,7 +52,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("there is no GPU and no device but the CPU; leave it out",
      "cuda* cudnn* miopen_* mtia xpu ipu hip "
      "is_vulkan* Stream Event get_device_module "
-     "record_stream AcceleratorError OutOfMemoryError DeviceObjType StreamObjType DeviceType to_empty "
+     "record_stream AcceleratorError DeviceObjType StreamObjType DeviceType to_empty "
      "*vulkan* "
      "swizzle* to_mkldnn mkldnn_* kineto_available *cudagraph*"),
     ("there is no quantisation; compute in float32",

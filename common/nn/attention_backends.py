@@ -42,7 +42,7 @@ def sdpa_kernel(backends: Sequence[SDPBackend] | SDPBackend, set_priority: bool 
     >>> x = tw.ones(1, 1, 2, 3)
     >>> with sdpa_kernel(SDPBackend.MATH):
     ...     tw.nn.functional.scaled_dot_product_attention(x, x, x).shape
-    Size([1, 1, 2, 3])
+    torch.Size([1, 1, 2, 3])
     """
     given = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(given, (list, tuple)) or not given or not all(isinstance(one, SDPBackend) for one in given):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 import timeit
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -101,6 +102,7 @@ class Timer:
         num_threads: int = 1,
         language: Any = "py",
     ) -> None:
+        stmt, setup = textwrap.dedent(stmt), textwrap.dedent(setup)
         self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
         self._about = (label, sub_label, description, num_threads, stmt)
 

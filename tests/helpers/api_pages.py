@@ -101,7 +101,7 @@ PAGES = {
         "Machine and precision", "what scripts of PyTorch ask of devices, back ends and precision", (),
         tuple(surface.SWITCHES),
         ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "mps", "multiprocessing",
-         "version", "xpu"),
+         "onnx", "version", "xpu"),
     ),
 }  # fmt: skip
 

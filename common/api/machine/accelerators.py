@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from common.core.devices import CPU, device
-from common.core.errors import DeviceError
+from common.core.errors import AllocationError, DeviceError
 
 _NONE = "there is no GPU and no device but the CPU"
 
@@ -61,6 +61,7 @@ CUDA: dict[str, Any] = {
         "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor",
         "ShortTensor", "HalfTensor", "BFloat16Tensor",
     ),
+    "OutOfMemoryError": AllocationError,
 }  # fmt: skip
 MPS: dict[str, Any] = {
     **_questions("is_available"),

@@ -1,0 +1,16 @@
+"""ONNX models, which compiled programs become; the eager engine has none."""
+
+from typing import TYPE_CHECKING
+
+from common.api.machine.exporting import make
+from common.core import absent
+from common.tensor import boundary
+
+_FUNCTIONS = make(None)
+globals().update(_FUNCTIONS)
+__all__ = list(_FUNCTIONS)
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)
