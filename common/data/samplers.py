@@ -98,7 +98,8 @@ class RandomSampler(Sampler[int]):
         """An order."""
         n, generator, left = len(self.data_source), seeded(self.generator), self.num_samples
         if self.replacement:
-            yield from random.randint(0, n, (left,), generator=generator).tolist() if left else ()
+            for start in range(0, left, 256):  # as many numbers as a loop may never ask for are not drawn at once
+                yield from random.randint(0, n, (min(256, left - start),), generator=generator).tolist()
             return
         while left > 0 and n:
             yield from random.randperm(n, generator=generator).tolist()[:left]

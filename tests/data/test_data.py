@@ -184,6 +184,9 @@ def test_datasets():
 def test_samplers():
     assert len(list(data.RandomSampler(range(5), num_samples=12))) == 12
     assert set(data.RandomSampler(range(3), replacement=True, num_samples=50)) == {0, 1, 2}
+    assert next(iter(data.RandomSampler(range(3), replacement=True, num_samples=10**10))) in (0, 1, 2)
+    drawn = [list(data.RandomSampler(range(9), True, n, dynamic.Generator(3))) for n in (700, 300)]
+    assert drawn[0][:300] == drawn[1]
     assert sorted(data.SubsetRandomSampler([4, 6, 9])) == [4, 6, 9]
     assert set(data.WeightedRandomSampler([0, 1, 3], 100)) == {1, 2}
     assert list(data.BatchSampler(data.SequentialSampler(range(5)), 2, True)) == [[0, 1], [2, 3]]
