@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,14 @@ from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.native_results import in_a_row, in_python, view_of
 from common.evaluate.specialise import Recipe, prepares
+from common.kernels.arrays.copying import reversed_source
 
 Run = Callable[..., Any]
 _empty = np.empty
 _dense = np.ascontiguousarray
 _LIMIT = 8192
+_LONG = 16
+"""Elements of a row from which on a kernel copies it backwards."""
 
 
 @prepares("elementwise")
@@ -95,9 +99,7 @@ def _loop(
             call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
             return out
         if name == "clone":  # in one pass
-            out = _empty(shape, out_dtype)
-            np.copyto(out, arrays[0])
-            return out
+            return _copied(arrays[0], shape, out_dtype)
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]
@@ -106,6 +108,18 @@ def _loop(
         return out
 
     return builtin, general if builtin is None else _first(builtin, general)
+
+
+def _copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """A copy of an array that is not contiguous, or is repeated to `shape`; numpy goes backwards one by one."""
+    out = _empty(shape, dtype)
+    if x.shape == shape and shape and shape[-1] >= _LONG and x.strides[-1] == -dtype.itemsize:
+        forward = x[..., ::-1]
+        if forward.flags.carray:
+            kernels.compiled(reversed_source(dtype), "reversed_rows")(forward, out, prod(shape[:-1]), shape[-1])
+            return out
+    np.copyto(out, x)
+    return out
 
 
 def _first(builtin: Run, otherwise: Run) -> Run:

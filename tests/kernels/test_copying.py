@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dynamic as tw
 from common.compiler.primitives import convert, evaluate
 from common.kernels.arrays import copying
 from tests.helpers.proofs import examples
@@ -121,3 +122,13 @@ def test_cast(source, target):
     out = np.empty(1000, target)
     assert run(copying.cast_source(source, target), [x, out], [1000]) == 0
     assert_same_bits(out, evaluate(lambda v: convert(v, np.dtype(target)), x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_backwards(dtype):
+    x = (10 * np.random.default_rng(0).normal(size=(3, 37))).astype(dtype)
+    out = np.zeros_like(x)
+    assert run(copying.reversed_source(x.dtype), [x, out], [3, 37]) == 0
+    assert_same_bits(out, x[:, ::-1].copy())
+    for dims in ((1,), (0,), (0, 1)):
+        assert_same_bits(tw.flip(tw.from_numpy(x), dims).numpy(), np.flip(x, dims).copy())

@@ -245,3 +245,20 @@ def test_integer_products_wrap(dtype, flags):
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags)]
     assert_same_bits(product(*stored, m, n, k, *flags)[0], gemm.oracle(a, b))
     assert (product(a, b, m, n, 0) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_products_of_columns_and_rows_are_chains_of_one(dtype):
+    """Loops over elements have the bits of the oracle: of zeros of both signs, and of what underflows."""
+    small = {"float32": 1e-30, "float64": 0.5, "int64": 3}[dtype]  # the oracle of float64 knows nothing subnormal
+    for m, n in ((1, 1), (1, 7), (9, 1), (5, 3), (3, 40), (40, 17)):
+        for flags in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            a, b = operands(m, n, 1, dtype, seed=m * n)
+            a.flat[:3], b.flat[:3] = [-0.0, 0.0, small][: a.size], [1, -small, -0.0][: b.size]
+            stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags, strict=True)]
+            found = gemm.call(np.dtype(dtype), 2, m, n, 1, *map(bool, flags), shared_b=True)
+            assert found.name == ("gemm" if 1 < n < 16 and m > 1 else "outer")
+            out = np.full((2, m, n), 7, dtype)
+            assert run(found.source, [np.stack([stored[0]] * 2), stored[1], out], found.ints) == 0
+            for y in out:
+                assert_same_bits(y, gemm.oracle(a, b))

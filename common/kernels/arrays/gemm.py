@@ -73,6 +73,9 @@ _ROWS, _COLUMNS = 16, 48
 _SHARED = 2**22
 """Multiplications of a product or a batch from which threads share its tiles."""
 
+_WIDE = 16
+"""Elements of a row from which on a product of inner size 1 is a loop over elements."""
+
 _ARGS = 8
 
 
@@ -226,6 +229,39 @@ _INTEGER = """    down_a = 1 if trans_a else k
 """
 
 
+def _outer_source(dtype: Any, turned: bool, vector: bool) -> str:
+    """Kernel source of products of columns and rows.
+
+    A chain of one product is fma(x, y, +0.0): x y, but of zeros never -0.0. Lanes add +0.0 to it once more.
+
+    Parameters
+    ----------
+    turned : the longer operand is the first one.
+    vector : one of the operands has one element.
+    """
+    kind = np.dtype(dtype).name
+    plain = vector or np.dtype(dtype).kind != "f"
+    return f"""def outer(bufs, args):
+    x = buffer(bufs, {int(turned)}, {kind})
+    y = buffer(bufs, {int(not turned)}, {kind})
+    out = buffer(bufs, 2, {kind})
+    rows = args[1]
+    columns = args[2]
+    wide()
+    for s in range(args[0]):
+        for r in range(rows):
+            v = x[s * args[3] + r]
+            for c in range(columns):
+                w = y[s * args[4] + c]
+                p = mul(v, w)
+                q = add(p, {kind}(0))
+                out[{"(s * columns + c) * rows + r" if turned else "(s * rows + r) * columns + c"}] = {
+        "q" if plain else f"where(logical_or(eq(v, {kind}(0)), eq(w, {kind}(0))), q, p)"
+    }
+    return 0
+"""
+
+
 def call(
     dtype: Any,
     batch: Any,
@@ -237,8 +273,16 @@ def call(
     shared_a: bool = False,
     shared_b: bool = False,
 ) -> NativeCall:
-    """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices."""
+    """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices.
+
+    Where the inner size is known to be 1, a loop over the elements does it: a chain of one product is x * y + 0.
+    """
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
+    if type(k) is type(m) is type(n) is int and k == 1 and (1 in (m, n) or n >= _WIDE):
+        turned = n == 1  # the elements of a column are one row
+        sizes = (batch, n, m) if turned else (batch, m, n)
+        source = _outer_source(dtype, turned, 1 in (m, n))
+        return NativeCall(source, "outer", (*sizes, *(strides[::-1] if turned else strides)))
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
     source = gemm_source(dtype)
     known = type(m) is int and type(n) is int  # of other sizes a plan says which kernel does
