@@ -81,6 +81,12 @@ def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:
     ArgumentError : something else than ints.
     ShapeError : a negative size.
     """
+    if type(values) is tuple:  # the commonest case, by itself
+        for n in values:
+            if type(n) is not int or n < 0:
+                break
+        else:
+            return values
     sizes = integers(values, op, name)
     for size in sizes:
         if type(size) is int and size < 0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.devices import is_device, on_cpu
-from common.core.dispatch import called
+from common.core.dispatch import called, known_attrs
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
@@ -24,6 +24,7 @@ from common.core.locks import make_lock
 from common.core.op import REGISTRY
 from common.core.spec import numel
 from common.core.switching import Change, Switching
+from common.evaluate.specialise import run
 from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
@@ -126,7 +127,7 @@ class Generator:
             note_drawn(count)
         if trace is None:
             with self._lock:  # two threads never draw the same numbers
-                y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
+                y = run(op, (self.key.payload, self.offset.payload), known_attrs(None, shape=shape, dtype=dtype))
                 self.offset.payload[...] += count
             return y
         with mode.GradSwitch(False):
