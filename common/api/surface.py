@@ -89,6 +89,7 @@ OUTSIDE = Late(
         "common.tools.files.checkpoints": "Checkpoints",
         "common.tools.files.safetensors": "save_file load_file",
         "common.tools.files.save_load": "save load",
+        "common.tools.onnx.imported_model": "import_onnx",
     }
 )
 #: Questions about precision and reproducibility.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from static.export.onnx_ops import Writer, rule
+from static.export.onnx_ops import MADE, Writer, rule
 from static.graph import Node
 
 
@@ -46,3 +46,6 @@ def _scores(w: Writer, node: Node, x: list[str]) -> str:
         seen = w.add("Greater", [w.add("Trilu", [ones], upper=0), w.number(0, node)])
         scores = w.add("Where", [seen, scores, w.number(-math.inf, node)])
     return scores
+
+
+MADE.update(("attention", "attention_backward"))

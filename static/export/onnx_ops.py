@@ -17,6 +17,8 @@ OnnxRule = Callable[[Writer, Node, list[str]], str | list[str]]
 """Adds nodes and returns the names of the results."""
 
 RULES: dict[str, OnnxRule] = {}
+MADE: set[str] = set()
+"""Ops that several operators make: the model has a function of each."""
 
 _SAME = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt",
@@ -59,28 +61,11 @@ def _reduced(kind: str) -> OnnxRule:
 RULES.update({name: _same(kind) for name, kind in _SAME.items()})
 RULES.update({name: _reduced(kind) for name, kind in _REDUCTIONS.items()})
 RULES["ne"] = lambda w, node, x: w.add("Not", [w.add("Equal", x)])
-RULES["square"] = lambda w, node, x: w.add("Mul", [x[0], x[0]])
-RULES["rsqrt"] = lambda w, node, x: w.add("Reciprocal", [w.add("Sqrt", x)])
-RULES["silu"] = lambda w, node, x: w.add("Mul", [x[0], w.add("Sigmoid", x)])
-RULES["log1p"] = lambda w, node, x: w.add("Log", [w.add("Add", [x[0], w.number(1, node)])])
-RULES["expm1"] = lambda w, node, x: w.add("Sub", [w.add("Exp", x), w.number(1, node)])
-RULES["clamp"] = lambda w, node, x: w.add("Min", [w.add("Max", x[:2]), x[2]])
 RULES["to"] = lambda w, node, x: w.cast(x[0], node.operands[0].dtype, node.outputs[0].dtype)
 RULES["zeros_like"] = lambda w, node, x: w.add("Expand", [w.number(0, node), w.add("Shape", x)])
 RULES["ones_like"] = lambda w, node, x: w.add("Expand", [w.number(1, node), w.add("Shape", x)])
 RULES["fmod"] = lambda w, node, x: w.add("Mod", x, fmod=1)
 RULES["constant"] = lambda w, node, x: w.scalar(node.attrs["value"], node.outputs[0].dtype)
-RULES["trunc"] = lambda w, node, x: w.add("Mul", [w.add("Sign", x), w.add("Floor", [w.add("Abs", x)])])
-RULES["leaky_scaled"] = lambda w, node, x: w.add(
-    "Where", [w.add("Greater", [x[0], w.number(0, node)]), x[0], w.add("Mul", x)]
-)
-
-
-@rule("gelu_erf")
-def _gelu(w: Writer, node: Node, x: list[str]) -> str:
-    inner = w.add("Erf", [w.add("Mul", [x[0], w.number(0.5**0.5, node)])])
-    made: str = w.add("Mul", [w.add("Mul", [x[0], w.number(0.5, node)]), w.add("Add", [inner, w.number(1, node)])])
-    return made
 
 
 @rule("any")
@@ -242,23 +227,34 @@ def _fixed(node: Node, name: str) -> list[int]:
     return list(numbers)
 
 
+_WAYS = ("padding", "stride", "dilation")
+
+
 @rule("conv")
 @rule("conv_bias")
 def _conv(w: Writer, node: Node, x: list[str]) -> str:
     pads = _fixed(node, "padding")
     options = {"strides": _fixed(node, "stride"), "dilations": _fixed(node, "dilation"), "pads": pads + pads}
     made: str = w.add("Conv", x, group=int(node.attrs["groups"]), **options)
+    reach = zip(node.operands[0].shape[2:], node.operands[1].shape[2:], *(_fixed(node, k) for k in _WAYS), strict=True)
+    wanted = node.outputs[0].shape[2:]
+    if any((hint(n) + 2 * p - d * (hint(k) - 1) - 1) // s + 1 != hint(m) for (n, k, p, s, d), m in zip(reach, wanted)):
+        axes = w.constant(np.arange(2, 2 + len(wanted)))
+        made = w.add("Slice", [made, w.sizes([0] * len(wanted)), w.sizes(wanted), axes])
     return made
 
 
 @rule("window_max")
 def _window_max(w: Writer, node: Node, x: list[str]) -> str:
     pads, size, stride, dilation = (_fixed(node, name) for name in ("padding", "size", "stride", "dilation"))
-    reach = zip(node.operands[0].shape[2:], pads, size, stride, dilation, node.attrs["count"], strict=True)
-    if any((hint(n) + 2 * pad - d * (k - 1) - 1) // step + 1 != hint(count) for n, pad, k, step, d, count in reach):
+    reach = list(zip(node.operands[0].shape[2:], pads, size, stride, dilation, node.attrs["count"], strict=True))
+    whole = [hint(n) + 2 * pad - d * (k - 1) - 1 for n, pad, k, _, d, _ in reach]
+    ceil = any(n // step + 1 != hint(count) for n, (*_, step, _, count) in zip(whole, reach, strict=True))
+    if ceil and any(-(-n // step) + 1 != hint(count) for n, (*_, step, _, count) in zip(whole, reach, strict=True)):
         file, line, _ = node.source
         raise ArgumentError(f"export_onnx(): {node.name!r} ({file}:{line}) has windows that reach over the end")
-    _, places = w.add("MaxPool", x, 2, pads=pads + pads, kernel_shape=size, strides=stride, dilations=dilation)
+    _, places = w.add("MaxPool", x, 2, pads=pads + pads, kernel_shape=size, strides=stride, dilations=dilation,
+                      ceil_mode=int(ceil))  # fmt: skip
     plane: Any = 1
     for n in node.operands[0].shape[2:]:
         plane = plane * n
