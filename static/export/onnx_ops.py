@@ -265,8 +265,8 @@ def _window_max(w: Writer, node: Node, x: list[str]) -> str:
 def known(name: str) -> OnnxRule | None:
     """The rule of an op; None if it has none."""
     stem = name.rstrip("0123456789")
-    return RULES.get(name) or (_FAMILIES.get(stem) if stem != name else None)
+    return RULES.get(name) or (FAMILIES.get(stem) if stem != name else None)
 
 
 #: Ops whose names end in the number of their operands or results.
-_FAMILIES: dict[str, OnnxRule] = {"cat": _concatenated, "stack": _stacked, "split": _split, "slices": _split}
+FAMILIES: dict[str, OnnxRule] = {"cat": _concatenated, "stack": _stacked, "split": _split, "slices": _split}

@@ -51,7 +51,7 @@ def _folding(name: str) -> Callable[[OnnxMeaning], OnnxMeaning]:
                 return folded
             return made(a, *map(tensor, x))
 
-        MEANINGS[name] = apply
+        MEANINGS.update({name: apply})
         return made
 
     return register
@@ -136,11 +136,11 @@ def _isinf(a: Applied, x: Any) -> Any:
 
 # ------------------------------------------------------------------ activations
 
-MEANINGS["Swish"] = lambda a, x: tensor(x) * F.sigmoid(a.get("alpha", 1.0) * tensor(x))
-MEANINGS["Elu"] = lambda a, x: F.elu(tensor(x), a.get("alpha", 1.0))
-MEANINGS["Celu"] = lambda a, x: F.celu(tensor(x), a.get("alpha", 1.0))
-MEANINGS["LeakyRelu"] = lambda a, x: F.leaky_relu(tensor(x), a.get("alpha", 0.01))
-MEANINGS["Gelu"] = lambda a, x: F.gelu(tensor(x), approximate=a.get("approximate", "none"))
+MEANINGS.update({"Swish": lambda a, x: tensor(x) * F.sigmoid(a.get("alpha", 1.0) * tensor(x))})
+MEANINGS.update({"Elu": lambda a, x: F.elu(tensor(x), a.get("alpha", 1.0))})
+MEANINGS.update({"Celu": lambda a, x: F.celu(tensor(x), a.get("alpha", 1.0))})
+MEANINGS.update({"LeakyRelu": lambda a, x: F.leaky_relu(tensor(x), a.get("alpha", 0.01))})
+MEANINGS.update({"Gelu": lambda a, x: F.gelu(tensor(x), approximate=a.get("approximate", "none"))})
 
 
 @of_tensors("Selu")

@@ -71,6 +71,8 @@ def _scatter(a: Applied, x: Any, places: Any, new: Any) -> Any:
 
 @of_tensors("ScatterND")
 def _scatter_nd(a: Applied, x: Any, places: Any, new: Any) -> Any:
+    if places.ndim == 1:
+        places, new = F.unsqueeze(places, 0), F.unsqueeze(new, 0)
     kind, indices = a.get("reduction", "none"), _coordinates(places)
     if kind in ("none", "add"):
         return F.index_put(x, indices, new, kind == "add")

@@ -16,6 +16,7 @@ from static.export import onnx_ops
 F32 = np.float32
 RUNS = find_spec("onnx") is not None and find_spec("onnxruntime") is not None
 rng = np.random.default_rng(0)
+KERNEL = np.linspace(-1, 1, 18, dtype=F32).reshape(2, 1, 3, 3)
 X, IMAGE = rng.normal(size=(3, 4)).astype(F32), rng.normal(size=(2, 1, 6, 6)).astype(F32)
 
 
@@ -73,6 +74,18 @@ def backwards(x):
     return static.scan(lambda c, r: (c + r, c * r), x[0] * 0, x, reverse=True)
 
 
+def places(x):
+    rows = x.argsort(0)[:, 0]
+    part = static.nn.functional.pad(x[1:, ::2], (1, 2)).tril() + static.eye(x.shape[0] - 1, 5)
+    picked = x[rows, :2] * x.gather(1, x.argsort(1))[:, :2]
+    return part.square().sum() + (picked.exp() * x[rows].sum()).sum()
+
+
+def pooled(x):
+    f = static.nn.functional
+    return f.avg_pool2d(f.conv2d(x, KERNEL, stride=2, padding=1).tanh(), 2, 1, 1)
+
+
 KINDS = {"switch": {"If"}, "branch gradient": {"If"}, "while": {"Loop"}, "while gradient": {"Loop"}, "scan": {"Scan"},
          "counted": {"Loop"}, "nested": {"Scan"}, "lstm": {"Scan"}}  # fmt: skip
 UNCOMPILED = {"while gradient"}
@@ -93,6 +106,7 @@ CASES = {
     "attention": (
         lambda x: static.grad(lambda x: attention(x).square().sum())(x) + attention(x), np.stack([X, X + 1]),
     ),
+    "places": (static.grad(places), X), "windows": (static.grad(lambda x: pooled(x).square().sum()), IMAGE),
     "convolution": (
         static.nn.Sequential(static.nn.Conv2d(1, 2, 3, padding=1), static.nn.ReLU(), static.nn.MaxPool2d(2)), IMAGE,
     ),
