@@ -15,3 +15,4 @@ def _provide(name: str) -> Any:
 
 add_namespace(_provide)
 define_in("common.kernels.arrays.gemm")
+define_in("common.kernels.arrays.attention_blocks")

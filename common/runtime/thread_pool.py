@@ -120,6 +120,11 @@ def define_for_threads(symbol: str, address_of: Callable[[], int]) -> None:
     llvm_engine.define(symbol, word)
 
 
+def words() -> list[str]:
+    """The symbols that `define_for_threads` has named: code without a pool needs a word of 0 for each."""
+    return list(_late)
+
+
 def _fill() -> None:
     for symbol in _used if _count > 1 else ():
         word, address_of = _late[symbol]

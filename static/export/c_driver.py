@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.core.polynomials import Guard
+from common.kernels.arrays import attention_blocks, gemm
+from common.runtime import thread_pool
 from static.export.c_frames import ALIGNMENT, HELPERS, TYPES, CSizes, FrameTexts
 from static.lowering.memory.call_table import Frame
+
+assert attention_blocks, gemm  # name the words that their kernels look for
 
 BAD_SIZE, NO_MEMORY = -1, -2
 
@@ -131,7 +135,7 @@ def _source(
         "#define API __attribute__((visibility(\"default\")))",
         "#define HIDDEN __attribute__((visibility(\"hidden\")))", "",
         "/* No threads share products here: these are where kernels look for them. */",
-        *(f"HIDDEN int64_t {word} = 0;" for word in ("twingrad_share", "twingrad_sgemm_tile", "twingrad_dgemm_tile")),
+        *(f"HIDDEN int64_t {word} = 0;" for word in thread_pool.words()),
         "",
         *(f"HIDDEN int32_t twingrad_kernel{i}(int64_t *, void **, int64_t *, int64_t *);"
           for i in frames.kernels.values()),

@@ -58,3 +58,18 @@ def test_no_matrix_of_all_scores():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2000 * 2000 * 4 / 2  # scratch of 256 rows is 4 MB; the scores are 16, and there were several of them
+
+
+def test_threads_share_a_batch():
+    q = dynamic.tensor(rng.normal(size=(6, 600, 3)).astype(np.float32), requires_grad=True)
+
+    def run():
+        y = attention(q, q, q, is_causal=True)
+        return y.detach().numpy().tobytes(), dynamic.autograd.grad(y.square().sum(), q)[0].numpy().tobytes()
+
+    alone = run()
+    dynamic.set_num_threads(3)
+    try:
+        assert run() == alone
+    finally:
+        dynamic.set_num_threads(1)

@@ -11,7 +11,7 @@ kernel                  buffers                                                 
   scores the maximum, and the sum of e^(score - maximum);
 - args: ``batch, m, n, d, o, causal``; if causal, row i sees the columns 0 ... i only, and the others are not computed;
 - what no row of a block sees is not computed, unless an operand is not finite: then it gets weights of 0;
-- scratch: `forward_scratch`, `backward_scratch`; status 0.
+- scratch: `forward_scratch`, `backward_scratch`; status 0. Threads share the items of a large batch, a part each.
 
 Every element is what products of whole matrices and a softmax of whole rows give, bit by bit, where m, n, d and o are
 not 1: rows of a product do not depend on each other, a sum over rows is added up in blocks of `DEEP` rows, which is the
@@ -22,26 +22,42 @@ have when a row's maximum grows; here a block has whole rows, so nothing is roun
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from common.compiler.compile import compile_kernel
 from common.core.numerics import DEEP
+from common.runtime import thread_pool
 
-__all__ = ["backward_scratch", "backward_source", "forward_scratch", "forward_source"]
+__all__ = ["backward_scratch", "backward_source", "forward_scratch", "forward_source", "part_symbol"]
 
 _HEIGHT = 64
 """Rows of a block of the forward pass: with 1,024 columns of float32, a quarter of a second-level cache."""
 
 
+_PARTS = 4
+"""How many threads at most share the items of a batch: each has scratch of its own."""
+
+_SHARED = 2**21
+"""Scores of a batch from which threads share it."""
+
+
 def forward_scratch(n: Any, dtype: Any) -> Any:
     """Bytes of scratch of ``attention`` for `n` columns."""
-    return _HEIGHT * n * np.dtype(dtype).itemsize
+    return _PARTS * _HEIGHT * n * np.dtype(dtype).itemsize
 
 
 def backward_scratch(n: Any, d: Any, o: Any, dtype: Any) -> Any:
     """Bytes of scratch of ``attention_backward``: weights and their gradients, a row, and sums of a block."""
-    return (2 * DEEP + 1 + d + o) * n * np.dtype(dtype).itemsize
+    return _PARTS * (2 * DEEP + 1 + d + o) * n * np.dtype(dtype).itemsize
+
+
+def part_symbol(kernel: str, element: str) -> str:
+    """Return the symbol of a part of a kernel for elements of LLVM type ``float`` or ``double``."""
+    return f"twingrad_{'s' if element == 'float' else 'd'}{kernel}_part"
 
 
 _SIZES = """    batch = args[0]
@@ -53,9 +69,21 @@ _SIZES = """    batch = args[0]
     wide()
 """
 
-_BLOCK = """    for task in range(batch * ((m + {height} - 1) // {height})):
-        b = task // ((m + {height} - 1) // {height})
-        i = task % ((m + {height} - 1) // {height}) * {height}
+_SHARING = f"""    if batch > 1 and batch * m * n >= {_SHARED} and there_are_threads(q) != 0:
+        share_{{name}}(bufs, args, q, 6, min(batch, {_PARTS}))
+        return 0
+    part = 0
+    step = 1
+"""
+
+_PART = f"""    part = args[6]
+    step = {_PARTS}
+"""
+
+_BLOCK = """    high = (m + {height} - 1) // {height}
+    for task in range((batch - part + step - 1) // step * high):
+        b = task // high * step + part
+        i = task % high * {height}
         rows = min({height}, m - i)
         row = b * m + i
         columns = n
@@ -73,6 +101,11 @@ _FINITE: dict[str, tuple[tuple[str, str], ...]] = {
 """What no weight of 0 may be multiplied with unless it is finite, and how much of it there is per item."""
 
 
+def _turns(name: str, part: bool) -> str:
+    """Which items are computed: all of them, by threads where that pays, or those of a part."""
+    return _PART if part else _SHARING.format(name=name)
+
+
 def _blocks(name: str, height: int) -> str:
     """The beginning of a loop over blocks of rows.
 
@@ -82,24 +115,25 @@ def _blocks(name: str, height: int) -> str:
     finite = [f"            whole = {'whole + ' if i else ''}{x}\n" for i, x in enumerate(sums)]
     return _BLOCK.format(height=height, finite="".join(finite))
 
+
 _SCORES = """        if d > 0:
-            multiply(q, row * d, k, b * n * d, s, 0, rows, columns, d, d, d, columns, 0, 1)
+            multiply(q, row * d, k, b * n * d, s, e, rows, columns, d, d, d, columns, 0, 1)
         else:
-            for j in range(rows * columns):
+            for j in range(e, e + rows * columns):
                 s[j] = zero
 """
 
-_SEEN = """            p = r * columns
+_SEEN = """            p = e + r * columns
             seen = columns
             if causal != 0:
                 seen = min(columns, i + r + 1)
 """
 
 
-def forward_source(dtype: Any) -> str:
-    """Return the kernel ``attention`` for float32 or float64."""
+def forward_source(dtype: Any, part: bool = False) -> str:
+    """Return the kernel ``attention`` for float32 or float64; or of a part, whose number follows the sizes."""
     kind = np.dtype(dtype)
-    return f"""def attention(bufs, args):
+    return f"""def attention{"_part" if part else ""}(bufs, args):
     q = buffer(bufs, 0, {kind})
     k = buffer(bufs, 1, {kind})
     v = buffer(bufs, 2, {kind})
@@ -115,6 +149,7 @@ def forward_source(dtype: Any) -> str:
         for j in range(batch * m * o):
             out[j] = zero
         return 0
+{_turns("attention", part)}    e = part * {_HEIGHT} * n
 {_blocks("attention", _HEIGHT)}{_SCORES}        for r in range(rows):
 {_SEEN}            t = row_max(s, p, seen)
             for j in range(p, p + seen):
@@ -127,15 +162,15 @@ def forward_source(dtype: Any) -> str:
             top[row + r] = t
             total[row + r] = u
         if o > 0:
-            multiply(s, 0, v, b * n * o, out, row * o, rows, o, columns, columns, o, o, 0, 0)
+            multiply(s, e, v, b * n * o, out, row * o, rows, o, columns, columns, o, o, 0, 0)
     return 0
 """
 
 
-def backward_source(dtype: Any) -> str:
-    """Return the kernel ``attention_backward`` for float32 or float64."""
+def backward_source(dtype: Any, part: bool = False) -> str:
+    """Return the kernel ``attention_backward`` for float32 or float64; or of a part, as of ``attention``."""
     kind = np.dtype(dtype)
-    return f"""def attention_backward(bufs, args):
+    return f"""def attention_backward{"_part" if part else ""}(bufs, args):
     q = buffer(bufs, 0, {kind})
     k = buffer(bufs, 1, {kind})
     v = buffer(bufs, 2, {kind})
@@ -147,11 +182,7 @@ def backward_source(dtype: Any) -> str:
     dv = buffer(bufs, 8, {kind})
     s = buffer(bufs, 9, {kind})
     zero = {kind}(0)
-{_SIZES}    w = {DEEP} * n
-    x = w + {DEEP} * n
-    y = x + n
-    z = y + n * d
-    if m == 0:
+{_SIZES}    if m == 0:
         for j in range(batch * n * d):
             dk[j] = zero
         for j in range(batch * n * o):
@@ -160,10 +191,15 @@ def backward_source(dtype: Any) -> str:
         for j in range(batch * m * d):
             dq[j] = zero
         return 0
+{_turns("attention_backward", part)}    w = {DEEP} * n
+    e = part * (2 * {DEEP} + 1 + d + o) * n
+    x = e + 2 * {DEEP} * n
+    y = x + n
+    z = y + n * d
 {_blocks("attention_backward", DEEP)}{_SCORES}        if o > 0:
-            multiply(g, row * o, v, b * n * o, s, w, rows, columns, o, o, o, columns, 0, 1)
+            multiply(g, row * o, v, b * n * o, s, e + w, rows, columns, o, o, o, columns, 0, 1)
         else:
-            for j in range(w, w + rows * columns):
+            for j in range(e + w, e + w + rows * columns):
                 s[j] = zero
         for r in range(rows):
 {_SEEN}            t = top[row + r]
@@ -180,9 +216,9 @@ def backward_source(dtype: Any) -> str:
                 s[w + p + j] = zero
         if i == 0:
 {_first("dk", "d")}{_first("dv", "o")}        if d > 0:
-            multiply(s, w, k, b * n * d, dq, row * d, rows, d, columns, columns, d, d, 0, 0)
-{_added("w", "q", "dk", "d", "y")}        if o > 0:
-{_added("0", "g", "dv", "o", "z")}    return 0
+            multiply(s, e + w, k, b * n * d, dq, row * d, rows, d, columns, columns, d, d, 0, 0)
+{_added("e + w", "q", "dk", "d", "y")}        if o > 0:
+{_added("e", "g", "dv", "o", "z")}    return 0
 """
 
 
@@ -195,12 +231,21 @@ def _first(result: str, width: str) -> str:
 
 def _added(weights: str, rows: str, result: str, width: str, part: str) -> str:
     """The product of a block's weights, transposed, and rows; added to that of the blocks before."""
-    product = f"multiply(s, {weights}, {rows}, row * {width}, "
+    multiplied = f"multiply(s, {weights}, {rows}, row * {width}, "
     sizes = f"columns, {width}, rows, columns, {width}, {width}, 1, 0)"
     return f"""            if i == 0:
-                {product}{result}, b * n * {width}, {sizes}
+                {multiplied}{result}, b * n * {width}, {sizes}
             else:
-                {product}s, {part}, {sizes}
+                {multiplied}s, {part}, {sizes}
                 for j in range(columns * {width}):
                     {result}[b * n * {width} + j] = {result}[b * n * {width} + j] + s[{part} + j]
 """
+
+
+def _address(kernel: str, dtype: str) -> int:
+    source = {"attention": forward_source, "attention_backward": backward_source}[kernel](dtype, part=True)
+    return compile_kernel(source, f"{kernel}_part")
+
+
+for _kernel, (_element, _dtype) in product(_FINITE, (("float", "float32"), ("double", "float64"))):
+    thread_pool.define_for_threads(part_symbol(_kernel, _element), partial(_address, _kernel, _dtype))

@@ -1,9 +1,10 @@
-"""Machine code that shares the tiles of a product among threads. Needs llvmlite."""
+"""Machine code that shares tasks among threads: tiles of a product, items of attention. Needs llvmlite."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
+from common.kernels.arrays.attention_blocks import part_symbol
 from common.kernels.arrays.code_blocks import WORD, internal, word
 from common.kernels.arrays.gemm import tile_symbol
 from common.runtime.thread_pool import SHARE
@@ -26,13 +27,21 @@ def there_are_threads(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 def share_tiles(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (bufs, args, count, tasks)``: all tiles of a product, by the threads of `common.runtime.thread_pool`."""
+    return _share(module, f"share_tiles.{kind}", tile_symbol(str(kind)))
 
+
+def share_items(module: ir.Module, kind: ir.Type, kernel: str) -> ir.Function:
+    """The same for the items of a kernel; `there_are_threads` tells of it too."""
+    return _share(module, f"share_{kernel}.{kind}", part_symbol(kernel, str(kind)))
+
+
+def _share(module: ir.Module, name: str, symbol: str) -> ir.Function:
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        tile = b.load(_word(module, tile_symbol(str(kind))))
+        task = b.load(_word(module, symbol))
         signature = ir.FunctionType(ir.VoidType(), [WORD, *(argument.type for argument in function.args)])
         share = b.inttoptr(b.load(_word(module, SHARE)), signature.as_pointer())
-        b.call(share, [tile, *function.args])
+        b.call(share, [task, *function.args])
         b.ret_void()
 
     words = WORD.as_pointer()
-    return internal(module, f"share_tiles.{kind}", ir.VoidType(), [words, words, WORD, WORD], define)
+    return internal(module, name, ir.VoidType(), [words, words, WORD, WORD], define)

@@ -31,6 +31,7 @@ call                                      meaning
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
+``share_attention(bufs, args, ...)``, ...  the items of another kernel
 ========================================  ==========================================================
 """
 
@@ -110,6 +111,10 @@ NAMESPACE: dict[str, Any] = {
         _define("multiply_vector", "bibibiiiii", gemv_code.multiply_vector),
         _define("there_are_threads", "t", gemm_threads.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
+        *(
+            _define(f"share_{kernel}", "wwtii", partial(gemm_threads.share_items, kernel=kernel), apart=False)
+            for kernel in ("attention", "attention_backward")
+        ),
     )
 }
 NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **philox.SCALARS, **arg_extremes.SCALARS}
