@@ -32,15 +32,13 @@ from common.core.errors import ArgumentError
 from common.core.locks import after_fork, make_lock
 from common.runtime import affinity
 
-__all__ = ["SHARE", "define_for_threads", "get_num_threads", "on_change", "set_num_threads", "share"]
+__all__ = ["SHARE", "define_for_threads", "get_num_threads", "late", "on_change", "set_num_threads", "share"]
 
 SHARE = "twingrad_share"
 """Symbol of the word that holds the address of ``share``."""
 LIMIT = 64
 """The largest number of threads that one call uses."""
-
 _MAX_ARGS = 15
-
 _SPINS = 4000
 """How often a thread looks out before it sleeps; the processor pauses in between, for 10 to 40 ns."""
 
@@ -104,30 +102,26 @@ def set_num_threads(n: int) -> None:
         listener()
 
 
-_late: dict[str, tuple[ctypes.c_int64, Callable[[], int]]] = {}
+#: By symbol what `define_for_threads` has named; code without a pool needs a word of 0 for each.
+late: dict[str, tuple[ctypes.c_int64, Callable[[], int]]] = {}
 _used: list[str] = []
 
 
 def define_for_threads(symbol: str, address_of: Callable[[], int]) -> None:
     """Name a word for object code that holds an address once there are threads, and 0 as long as there are none."""
-    _late[symbol] = ctypes.c_int64(0), address_of
+    late[symbol] = ctypes.c_int64(0), address_of
 
     def word() -> int:
         _used.append(symbol)
         _fill()
-        return ctypes.addressof(_late[symbol][0])
+        return ctypes.addressof(late[symbol][0])
 
     llvm_engine.define(symbol, word)
 
 
-def words() -> list[str]:
-    """The symbols that `define_for_threads` has named: code without a pool needs a word of 0 for each."""
-    return list(_late)
-
-
 def _fill() -> None:
     for symbol in _used if _count > 1 else ():
-        word, address_of = _late[symbol]
+        word, address_of = late[symbol]
         word.value = word.value or address_of()
 
 

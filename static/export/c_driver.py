@@ -135,7 +135,7 @@ def _source(
         "#define API __attribute__((visibility(\"default\")))",
         "#define HIDDEN __attribute__((visibility(\"hidden\")))", "",
         "/* No threads share products here: these are where kernels look for them. */",
-        *(f"HIDDEN int64_t {word} = 0;" for word in thread_pool.words()),
+        *(f"HIDDEN int64_t {word} = 0;" for word in thread_pool.late),
         "",
         *(f"HIDDEN int32_t twingrad_kernel{i}(int64_t *, void **, int64_t *, int64_t *);"
           for i in frames.kernels.values()),
