@@ -120,7 +120,7 @@ def define_for_threads(symbol: str, address_of: Callable[[], int]) -> None:
 
 
 def _fill() -> None:
-    for symbol in _used if _count > 1 else ():
+    for symbol in _used if _count > 1 or late[SHARE][0].value else ():  # all or none, also after there were threads
         word, address_of = late[symbol]
         word.value = word.value or address_of()
 
