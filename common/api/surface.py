@@ -125,17 +125,19 @@ MODULES = (
     "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
     "signal", "special", "testing", "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
+#: Questions about a tensor's place among modes.
+MARKS = Late({"common.tensor.inference": "is_inference"})
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
 )
 
 #: What is the same in both engines.
-SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, RANDOM)
+SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, MARKS, RANDOM)
 
 #: Everything at the top level of an engine that this module provides; the engines add `Tensor`, `function`, `compile`
 #: and the modules.
 NAMES = (
-    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *SWITCHES, *ACTS, *HOST, *THREADS,
+    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *SWITCHES, *ACTS, *HOST, *THREADS, *MARKS,
     *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
 ENGINE_NAMES = ("Tensor", "compile", "function", *MODULES)

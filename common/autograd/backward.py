@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,8 @@ def backward(
     grad_tensors : their cotangents, of their shapes; None for scalars means 1.
     retain_graph : keep saved values for another pass; by default as `create_graph`.
     create_graph : record the backward pass itself, so that gradients can be differentiated.
-    inputs : accumulate into these tensors only, leaves or not.
+    inputs : accumulate into these tensors only, leaves or not. An edge of a tensor that is no leaf has no `.grad`: its
+        gradient is computed, which runs hooks, and not kept.
 
     Raises
     ------
@@ -50,6 +52,14 @@ def backward(
     GraphFreedError : the graph was freed by an earlier pass.
     """
     roots = _as_tuple(tensors)
+    if create_graph and mode.current_trace() is None:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=3,
+        )
     retain = create_graph if retain_graph is None else retain_graph
     wanted: dict[Any, Any] | None = None
     if inputs is not None:
@@ -57,7 +67,7 @@ def backward(
         if not targets:
             raise GradientError("`inputs` argument to `backward` cannot be empty.")
         require_grad(targets)
-        wanted = {x.edge: _accumulating(x) for x in targets}
+        wanted = {x.edge: x if isinstance(x, TensorBase) else x.edge for x in targets}
     seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
 
     def deposit(leaf: Any, total: Any) -> bool:
@@ -74,18 +84,6 @@ def backward(
         deposit(edge, total)
     if waiting:
         run_waiting()
-
-
-def _accumulating(x: Any) -> Any:
-    """The tensor into whose `.grad` an input's gradient goes."""
-    if isinstance(x, TensorBase):
-        return x
-    if not isinstance(x.edge, TensorBase):
-        raise GradientError(
-            f"`inputs` of `backward` holds a GradientEdge to {x.node.name()}, which has no .grad: pass the tensor, or "
-            "call autograd.grad"
-        )
-    return x.edge
 
 
 def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
@@ -107,7 +105,8 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
     holds that, or a view of it, sees it.
     """
     with _adding:
-        old, trace = leaf.grad, mode.current_trace()
+        trace = mode.current_trace()
+        old = leaf._grad if trace is None else leaf.grad
         if old is None and not create_graph:
             leaf.grad = total
         elif old is None:
@@ -171,6 +170,8 @@ def grad(
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     targets = _as_tuple(inputs)
+    if not targets:
+        raise GradientError("grad requires non-empty inputs: `inputs` of `grad` cannot be empty.")
     require_grad(targets)
     roots, order = _as_tuple(outputs), None
     if not (allow_unused or materialize_grads):  # before the pass frees what tells why
@@ -184,7 +185,7 @@ def grad(
         total = totals.get(x.edge)
         if total is None and materialize_grads:
             with mode.no_grad():
-                total = zeros_like(_with_shape(x)).requires_grad_(create_graph)
+                total = zeros_like(_with_shape(x, materialize=True)).requires_grad_(create_graph)
         if total is None and not allow_unused:
             raise unused(roots, targets, [x for x in targets if totals.get(x.edge) is None], order or [])
         out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
@@ -200,6 +201,15 @@ def _batched(outputs: Any, inputs: Any, cotangents: Any, create_graph: bool, *op
     if len(counts) != 1:
         raise GradientError(f"is_grads_batched: the cotangents have batches of sizes {sorted(counts)}; one is needed")
     (count,) = counts
+    for position, (root, batch) in enumerate(zip(_as_tuple(outputs), batches)):
+        given, wanted = tuple(np.shape(batch))[1:], tuple(root.shape) if isinstance(root, TensorBase) else None
+        if batch is not None and wanted is not None and given != wanted:
+            raise ShapeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{position}] has a shape of {np.shape(batch)} and "
+                f"output[{position}] has a shape of {root.shape}."
+            )
     rows = []
     for i in range(count):
         row = tuple(None if batch is None else batch[i] for batch in batches)
@@ -315,15 +325,16 @@ def _run(
         )
 
 
-def _with_shape(x: Any, cotangent: Any = None) -> Any:
+def _with_shape(x: Any, cotangent: Any = None, materialize: bool = False) -> Any:
     """A tensor that has the shape and dtype of what an edge stands for: the leaf, or the cotangent."""
     if isinstance(x, TensorBase):
         return x
     if isinstance(x.edge, TensorBase):
         return x.edge
     if cotangent is None:
+        why = "materialize_grads cannot be used when the given input is a GradientEdge: " if materialize else ""
         raise GradientError(
-            f"a GradientEdge to {x.node.name()} does not know its tensor's shape: pass a gradient of that shape"
+            f"{why}a GradientEdge to {x.node.name()} does not know its tensor's shape: pass a gradient of that shape"
         )
     return cotangent if isinstance(cotangent, TensorBase) else wrap(np.asarray(cotangent))
 
@@ -350,8 +361,8 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
     given, wanted = plain_shape(cotangent), root.payload.shape
     if len(given) != len(wanted) or any(m != n for m, n in zip(given, wanted)):
         raise ShapeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "
-            f"{tuple(root.shape)}."
+            f"Mismatch in shape: grad_output[0] has a shape of {cotangent.shape} and output[0] has a shape of "
+            f"{root.shape}."
         )
     if cotangent.dtype != root.dtype:
         cotangent = to(cotangent, dtype=root.dtype, x_dtype=cotangent.dtype)

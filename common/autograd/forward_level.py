@@ -29,6 +29,7 @@ from common.tensor.observers import packers
 from common.tensor.read_saved import saved_tensors
 from common.tensor.record import record
 from common.tensor.view_families import family_of
+from common.tensor.write_log import writes_to
 
 
 class _Dual(NamedTuple):
@@ -195,7 +196,7 @@ class Level:
         GradientError : a tangent is missing, or is one too many; or the function returns a view, or writes to an
             argument, and `jvp` does not do the same to the tangent.
         """
-        name = function.__name__
+        name, before = function.__name__, [_writes(t) for t in given]
         with mode.activate_dual_level(None):
             returned = function.jvp(ctx, *(_materialized(x, t, ctx) for x, t in zip(args, given, strict=True)))
         results, tangents = (x if isinstance(x, tuple) else (x,) for x in (made, returned))
@@ -219,10 +220,11 @@ class Level:
                     f"{tuple(y.shape)}"
                 )
             if any(y is x for x in ctx._dirty):
-                if not any(tangent is t for t in given):
+                if not any(tangent is t and _writes(t) != count for t, count in zip(given, before, strict=True)):
                     raise GradientError(
-                        f"An inplace custom Function is not modifying the forward mode gradients inplace: {name}.jvp "
-                        "has to write to the tangent of what `forward` overwrites, and to return it."
+                        "An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+                        "forward is modifying an input inplace, then the jvp function must modify the corresponding "
+                        f"gradient inplace: {name}.jvp has to write to the tangent, and to return it."
                     )
             else:
                 self._require_view(y, tangent, args, given)
@@ -269,6 +271,12 @@ def shows(y: Any, x: Any) -> bool:
     """Whether a tensor shows memory of another one."""
     a, b = y.payload, x.payload
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
+
+
+def _writes(tangent: Any) -> int:
+    """What changes with each write to a tangent: their number; in a trace, its payload."""
+    payload = getattr(tangent, "payload", None)
+    return writes_to(payload) if isinstance(payload, np.ndarray) else id(payload)
 
 
 def _materialized(x: Any, tangent: Any, ctx: Any) -> Any:

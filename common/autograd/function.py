@@ -58,6 +58,10 @@ class Function:
     tensor([12.])
     """
 
+    #: PyTorch's switch for a rule of `vmap`; here `forward` and `backward` are mapped themselves, so there is none.
+    generate_vmap_rule = False
+    _backward_cls = FunctionNode
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
@@ -104,6 +108,11 @@ class Function:
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """PyTorch's place for a rule of `vmap`; not used: `forward` and `backward` are mapped themselves."""
+        raise NotDefinedError("To use autograd.Function with vmap, nothing is needed: its forward is mapped itself.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and put one node on the tape."""
@@ -127,7 +136,7 @@ class Function:
                     "output. The inputs that are modified inplace must all be outputs of the Function."
                 )
         if recording:
-            _require_writable(ctx._dirty, any(edge is not None for edge in edges))
+            _require_writable(ctx._dirty, args, any(edge is not None for edge in edges), len(outputs))
         shown = outputs
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
@@ -146,7 +155,8 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     """The results as outputs of one node."""
     # a result that is an argument becomes a tensor of its own, unless the function has overwritten it
     returned = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
-    op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args])
+    constant = [_among(y, ctx._constant) for y in outputs]
+    op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args], constant)
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
     node = FunctionNode(op, ctx, tuple(edges), saved, None, *user_frame(3))
@@ -157,8 +167,8 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
         seal(node)
     ctx._node = weakref.ref(node)
     for position, y in enumerate(returned):
-        if isinstance(y, TensorBase) and y.dtype.kind == "f" and not _among(outputs[position], ctx._constant):
-            if _among(y, ctx._dirty):
+        if isinstance(y, TensorBase) and y.dtype.kind == "f" and not constant[position]:
+            if _among(y, ctx._dirty) and _among(y, args):
                 written = wrap(_payload(y))
                 written.grad_fn, written.output_nr, written._requires_grad = node, position, True
                 rebind(y, written, cls.__name__, True)
@@ -180,21 +190,35 @@ def _bound(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return bound.args, bound.kwargs
 
 
-def _require_writable(dirty: Sequence[Any], recorded: bool) -> None:
+def _require_writable(dirty: Sequence[Any], args: Sequence[Any], recorded: bool, results: int) -> None:
     """Refuse a function that has written to a leaf, or to a view that may have no history, where that is for the tape.
 
     Parameters
     ----------
     recorded : whether an argument requires grad.
+    results : how many the function has.
     """
     for x in dirty:
         if not isinstance(x, TensorBase):
             raise ArgumentError(f"mark_dirty only accepts input tensors, but got an object of type {type(x).__name__}")
+        if not _among(x, args):
+            warnings.warn(
+                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
+                "to pass it to mark_dirty().",
+                stacklevel=3,
+            )
+            continue
         if not (recorded or is_recorded(x)):
             continue
         if x._requires_grad and x.grad_fn is None:
             raise GradientError("a leaf Variable that requires grad has been used in an in-place operation.")
         require_writable(x, "mark_dirty")
+        if results > 1 and type(getattr(x, "_family", None)) is tuple:
+            raise GradientError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                "return more than one Tensor. You should either make sure the input is not a view (using .clone() for "
+                "example) or make your Function only return one Tensor (potentially splitting it into two Functions)."
+            )
 
 
 def _shown(function: Any, y: Any, args: Sequence[Any]) -> Any:
@@ -249,6 +273,7 @@ class _FunctionOp:
     Parameters
     ----------
     outputs, inputs : specs of the results and arguments, None for what is no tensor.
+    constant : per result, whether it was marked as without gradient.
     """
 
     kind = "function"
@@ -257,8 +282,10 @@ class _FunctionOp:
     differentiable = True
     frees = True
 
-    def __init__(self, function: Any, outputs: Sequence[Spec | None], inputs: Sequence[Spec | None]) -> None:
-        self.function, self.outputs, self.inputs = function, outputs, inputs
+    def __init__(
+        self, function: Any, outputs: Sequence[Spec | None], inputs: Sequence[Spec | None], constant: Sequence[bool]
+    ) -> None:
+        self.function, self.outputs, self.inputs, self.constant = function, outputs, inputs, constant
         self.nout = len(outputs)
         self.name = function.__name__
         self.node_name = f"{self.name}Backward"
@@ -266,7 +293,8 @@ class _FunctionOp:
     def backward(self, saved: Any, ctx: FunctionCtx, g: Any, needs: Any) -> tuple[Any, ...]:
         """Contributions to the arguments, of their shapes and dtypes."""
         bare = not mode.is_grad_enabled() and mode.dual_level.get() is None
-        grads = [self._gradient(ctx, y, spec) for y, spec in zip((g,) if self.nout == 1 else g, self.outputs)]
+        given = zip((g,) if self.nout == 1 else g, self.outputs, self.constant)
+        grads = [self._gradient(ctx, y, spec, constant) for y, spec, constant in given]
         function = self.function
         if function.backward is not Function.backward and function.vjp is not Function.vjp:
             raise GradientError(
@@ -287,10 +315,10 @@ class _FunctionOp:
             )
         return tuple(self._contribution(i, c, needs[i], bare) for i, c in enumerate(found))
 
-    def _gradient(self, ctx: FunctionCtx, g: Any, spec: Spec | None) -> Any:
+    def _gradient(self, ctx: FunctionCtx, g: Any, spec: Spec | None, constant: bool) -> Any:
         if g is not None:
             return g if isinstance(g, TensorBase) else wrap(g)
-        if not ctx._materialize or spec is None:
+        if not ctx._materialize or spec is None or (constant and not ctx._materialize_non_diff_grads):
             return None
         with mode.no_grad():
             zero = zeros(spec.shape, dtype=spec.dtype)
@@ -317,6 +345,19 @@ class _FunctionOp:
             return c
         trace = mode.current_trace()
         return c.payload if trace is None else trace.payload(c)
+
+
+class InplaceFunction(Function):
+    """`Function`, under PyTorch's name for one that may overwrite its argument; it says so by ``ctx.mark_dirty``.
+
+    Parameters
+    ----------
+    inplace : kept; a function is not instantiated.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -356,4 +397,4 @@ class _Refused(Function):
         raise GradientError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

@@ -29,6 +29,7 @@ class FunctionCtx:
         self._dirty: tuple[Any, ...] = ()
         self._constant: tuple[Any, ...] = ()
         self._materialize = True
+        self._materialize_non_diff_grads = True
         self._for_forward: tuple[Any, ...] | None = None
         self._node: Any = None
 

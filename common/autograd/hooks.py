@@ -21,6 +21,7 @@ from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.weak import WhileKeysLive
 from common.tensor.base import TensorBase, wrap
 from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
+from common.tensor.leaf_status import kept
 from common.tensor.node import Edge, Node
 from common.tensor.observers import check_contributions, checking, in_rule
 
@@ -46,6 +47,26 @@ def register_hook(x: TensorBase, hook: Hook) -> RemovableHandle:
         raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
     owner = x if x.grad_fn is None else x.grad_fn
     return RemovableHandle(hooks_of(owner).tensor.setdefault(x.output_nr, {}), hook)
+
+
+def _backward_hooks(x: TensorBase) -> Any:
+    """PyTorch's dict of a tensor's hooks; None where it has none. Hooks of a tensor without gradient never run."""
+    hooks = getattr(x if x.grad_fn is None else x.grad_fn, "_hooks", None)
+    return None if hooks is None else hooks.tensor.get(x.output_nr)
+
+
+def _set_backward_hooks(x: TensorBase, hooks: Any) -> None:
+    owner = x if x.grad_fn is None else x.grad_fn
+    if hooks is None:
+        if getattr(owner, "_hooks", None) is not None:
+            owner._hooks.tensor.pop(x.output_nr, None)
+    elif isinstance(hooks, dict):
+        hooks_of(owner).tensor[x.output_nr] = hooks
+    else:
+        raise ArgumentError(f"Tensor._backward_hooks must be a dict or None, got {type(hooks).__name__}")
+
+
+BACKWARD_HOOKS = property(_backward_hooks, _set_backward_hooks, kept("_backward_hooks"), _backward_hooks.__doc__)
 
 
 def register_post_accumulate_grad_hook(x: TensorBase, hook: Hook) -> RemovableHandle:

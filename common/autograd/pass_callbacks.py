@@ -30,9 +30,9 @@ class ExecutionEngine:
 
 
 def run_waiting() -> None:
-    """After a pass: call what was asked for inside."""
+    """After a pass: call what was asked for inside, and what these calls ask for."""
     inside = nested_backward.depth() + 1
-    due = [entry for entry in waiting if entry[0] >= inside]
-    waiting[:] = [entry for entry in waiting if entry[0] < inside]
-    for _, callback in due:
-        callback()
+    while due := [entry for entry in waiting if entry[0] >= inside]:
+        waiting[:] = [entry for entry in waiting if entry[0] < inside]
+        for _, callback in due:
+            nested_backward.nested(callback)

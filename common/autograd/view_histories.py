@@ -66,8 +66,9 @@ def path_of(x: Any, name: str) -> Path:
         )
     for step in steps:
         if step.position is not None and step.op.parts != "slices":
+            function = step.op.node_name.rstrip("0123456789").removesuffix("Backward")
             raise GradientError(
-                f"{name}_(): Output {step.position} of {step.op.node_name} is a view and is being modified inplace. "
+                f"{name}_(): Output {step.position} of {function} is a view and is being modified inplace. "
                 "This view is the output of a function that returns multiple views. Such functions do not allow the "
                 "output views to be modified inplace; use a slice, or the functional form"
             )
@@ -82,7 +83,7 @@ def _refusal(place: Place, name: str) -> GradientError:
     if type(why) is not Opaque:
         return GradientError(f"{name}_(): {_REFUSALS[why]}")
     return GradientError(
-        f"{name}_(): Output 0 of {why.function}Backward is a view and is being modified inplace. This view was created "
+        f"{name}_(): Output 0 of {why.function} is a view and is being modified inplace. This view was created "
         "inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
         "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
         "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."

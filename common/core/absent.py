@@ -30,7 +30,7 @@ _FUTURE = "not here yet"
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "the tensor itself: it has __dlpack__",
-    "get_device": "leave it out: everything is on the CPU", "is_inference": "x.is_inference()",
+    "get_device": "leave it out: everything is on the CPU",
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
     "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
@@ -336,6 +337,13 @@ def decorated(function: F, context: Callable[[], Any]) -> F:
     context : makes the context.
     """
     wrapper: Any
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods: decorate `__init__`, which is what this does.",
+            FutureWarning,
+            stacklevel=3,
+        )
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)

@@ -63,7 +63,7 @@ class WhileKeysLive(Generic[T, V]):
 
 
 class WhileValuesLive(Generic[V]):
-    """Objects by a number while they live.
+    """Objects by a number, or another key, while they live.
 
     Attributes
     ----------
@@ -73,18 +73,23 @@ class WhileValuesLive(Generic[V]):
     __slots__ = ("_entries", "clear")
 
     def __init__(self) -> None:
-        self._entries: dict[int, ref[V]] = {}
+        self._entries: dict[Any, ref[V]] = {}
         self.clear: Callable[[], None] = self._entries.clear
 
-    def get(self, key: int) -> V | None:
+    def get(self, key: Any) -> V | None:
         """The object of a number; None if there is none."""
         found = self._entries.get(key)
         return None if found is None else found()
 
-    def put(self, key: int, value: V) -> V:
+    def put(self, key: Any, value: V) -> V:
         """Give an object a number, and return the object."""
         self._entries[key] = forgetting(value, self._entries, key)
         return value
+
+    def items(self) -> list[tuple[Any, V]]:
+        """Pairs of key and object, of those that live."""
+        found = [(key, entry()) for key, entry in list(self._entries.items())]
+        return [(key, value) for key, value in found if value is not None]
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -254,7 +254,7 @@ _METHODS = {
     "__array_ufunc__": numpy_functions.array_ufunc,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
     "__pos__": _positive, "__repr__": _repr, "__format__": _format, "__index__": index,
-    "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
+    "_backward_hooks": hooks.BACKWARD_HOOKS, "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
     "tolist": tolist,

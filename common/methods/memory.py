@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.autograd.view_histories import require_writable
 from common.core import mode
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, GradientError, ShapeError
@@ -21,9 +22,10 @@ from common.ops.shape.view import transposed
 from common.tensor.arrays import concrete, to_array
 from common.tensor.base import TensorBase
 from common.tensor.create import lift, tensor
+from common.tensor.inference import refuse_write
 from common.tensor.read_saved import with_edge
 from common.tensor.view_families import is_recorded, leave_family
-from common.tensor.write_log import log_write, writes_to
+from common.tensor.write_log import log_write, share_count
 
 
 def stride(self: TensorBase, dim: Any = None) -> Any:
@@ -175,8 +177,7 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: Any = None) -> TensorB
         longer[: array.size] = array.reshape(-1)
         leave_family(self)
         self.payload = longer.reshape(shape)
-        for _ in range(writes_to(array)):  # the new memory has the writes of the old one
-            log_write(self.payload, *user_frame(2))
+        share_count(self.payload, array)
     else:
         self.payload = array.reshape(-1)[:count].reshape(shape)
     log_write(self.payload, *user_frame(2))
@@ -220,10 +221,14 @@ def _viewed(function: Any, name: str) -> Any:
     """A method that shows the memory of a tensor in another shape, in place."""
 
     def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
+        if mode.inference_seen:
+            refuse_write(self, name[:-1])
         if self.requires_grad and self.is_leaf and mode.is_grad_enabled():
             raise GradientError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
         known = getattr(self, "_family", None)
         if known is not None and (is_recorded(self) or mode.current_trace() is not None):
+            if mode.is_grad_enabled():
+                require_writable(self, name[:-1])
             raise GradientError(
                 f"{name}(): other tensors show this memory, and writes to it are recorded; use x = x.{name[:-1]}(...)"
             )

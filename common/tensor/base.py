@@ -6,6 +6,7 @@ The `payload` is a numpy array in the eager engine and a value of a graph in a t
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +101,15 @@ class TensorBase:
     def grad(self) -> Any:
         """The accumulated gradient, None or a tensor of the same shape and dtype."""
         trace = mode.current_trace()
-        return self._grad if trace is None else trace.get_grad(self)
+        value = self._grad if trace is None else trace.get_grad(self)
+        if value is None and self.grad_fn is not None and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+                stacklevel=2,
+            )
+        return value
 
     @grad.setter
     def grad(self, value: Any) -> None:

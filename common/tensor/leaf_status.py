@@ -12,6 +12,7 @@ from common.tensor import inference
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 from common.tensor.view_families import leave_family
+from common.tensor.write_log import share_count
 
 
 def detach(self: TensorBase) -> TensorBase:
@@ -80,10 +81,12 @@ def _set_data(self: TensorBase, value: Any) -> None:
         raise DTypeError(f"data set to a tensor that requires gradients must be floating point, got {array.dtype}")
     if array is not self.payload:
         leave_family(self)
+        if isinstance(self.payload, np.ndarray):
+            share_count(array, self.payload)
         self.payload = array
 
 
-def _kept(name: str) -> Any:
+def kept(name: str) -> Any:
     """The deleter of an attribute that every tensor has."""
 
     def refuse(self: TensorBase) -> None:
@@ -102,8 +105,7 @@ METHODS: dict[str, Any] = {
     "detach_": detach_,
     "requires_grad_": requires_grad_,
     # reading the flag costs no more than a slot
-    "requires_grad": property(
-        TensorBase.__dict__["_requires_grad"].__get__, _set_requires_grad, _kept("requires_grad")
-    ),
-    "data": property(detach, _set_data, _kept("data")),
+    "requires_grad": property(TensorBase.__dict__["_requires_grad"].__get__, _set_requires_grad, kept("requires_grad")),
+    "data": property(detach, _set_data, kept("data")),
+    "_grad_fn": property(lambda self: self.grad_fn, None, kept("_grad_fn"), doc="`grad_fn`."),
 }

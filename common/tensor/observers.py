@@ -26,6 +26,7 @@ from common.core.weak import WhileValuesLive
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
 from common.tensor.packed_values import pack_saved
+from common.tensor.saved_copies import SavedCopy, copy_of_state
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
 #: The error for whoever sets such hooks, None where they are allowed.
@@ -116,11 +117,12 @@ class save_on_cpu(saved_tensors_hooks):
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     """Context manager: what ops save may be overwritten before the backward pass, which has to run inside.
 
-    Ops save copies, so a program takes more memory here.
+    Ops save copies, one of each state of a tensor, so a program takes more memory here.
 
     Attributes
     ----------
-    cloned : the copies that are alive, by a number of each.
+    cloned : the copies that are alive and whose original has been overwritten, by a number of each.
+    tid_to_weakhandle : all copies that are alive, by what they are copies of.
 
     Raises
     ------
@@ -145,7 +147,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     def __init__(self) -> None:
         self._open = False
-        self.cloned: WhileValuesLive[Any] = WhileValuesLive()
+        self.tid_to_weakhandle: WhileValuesLive[Any] = WhileValuesLive()
 
         def unpack(copy: Any) -> Any:
             if not self._open:
@@ -153,20 +155,21 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
                     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
                     "was originally recorded."
                 )
-            return copy
+            return copy.tensor
 
-        def pack(x: Any) -> Any:
-            copy = x.clone()
-            return self.cloned.put(id(copy), copy)
+        super().__init__(partial(copy_of_state, self.tid_to_weakhandle), unpack)
 
-        super().__init__(pack, unpack)
+    @property
+    def cloned(self) -> dict[int, SavedCopy]:
+        """Copies in use of what has been overwritten since."""
+        return {id(copy): copy for _, copy in self.tid_to_weakhandle.items() if copy.differs}
 
     def _change(self) -> Change:
         if _mutable.get():
             raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested")
         change = super()._change()
         on = partial(setattr, self, "_open", True), partial(_mutable.set, True)
-        off = partial(setattr, self, "_open", False), partial(_mutable.set, False), self.cloned.clear
+        off = partial(setattr, self, "_open", False), partial(_mutable.set, False), self.tid_to_weakhandle.clear
         return change._replace(on=(*on, *change.on), off=(*change.off, *off))
 
 

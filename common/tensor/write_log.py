@@ -41,7 +41,7 @@ class _Writes(dict[tuple[int, int], Write]):
 
     Attributes
     ----------
-    count : of all writes.
+    count : of all writes, in a list of one: memories that one tensor had in turn share it.
     memory : a weak reference to what owns it, with which its log goes.
     """
 
@@ -50,7 +50,7 @@ class _Writes(dict[tuple[int, int], Write]):
     memory: ref[Any]
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = [0]
 
 
 _log: dict[int, _Writes] = {}
@@ -80,15 +80,27 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
         base = above
     if above is not None:
         base = owner_of(base)
+    writes = _log.get(id(base)) or _writes(base)
+    number = number_write()
+    bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
+    writes[bounds] = (number, *bounds, code, lasti)
+    writes.count[0] += 1
+
+
+def _writes(base: np.ndarray) -> _Writes:
+    """The log of what owns a memory."""
     key = id(base)
     writes = _log.get(key)
     if writes is None:
         writes = _log[key] = _Writes()
         writes.memory = forgetting(base, _log, key)
-    number = number_write()
-    bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
-    writes[bounds] = (number, *bounds, code, lasti)
-    writes.count += 1
+    return writes
+
+
+def share_count(new: np.ndarray, old: np.ndarray) -> None:
+    """Count writes to two memories as one number: that of a tensor which has the new one in place of the old one."""
+    if (base := owner_of(new)) is not (before := owner_of(old)):
+        _writes(base).count = _writes(before).count
 
 
 def postpone(array: np.ndarray, number: int) -> None:
@@ -107,7 +119,7 @@ def written_since(array: np.ndarray, number: int) -> bool:
 def writes_to(array: np.ndarray) -> int:
     """How many writes there have been to the memory of an array."""
     writes = _log.get(id(owner_of(array)))
-    return 0 if writes is None else writes.count
+    return 0 if writes is None else writes.count[0]
 
 
 def _overlapping(array: np.ndarray) -> Iterator[tuple[tuple[int, int], Write]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ def checkpoint(
     Parameters
     ----------
     function : called with the other arguments; the same results each time.
-    use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither.
+    use_reentrant : accepted, as in PyTorch, with its warning where it is left out; there is one implementation, which
+        has the limits of neither.
     preserve_rng_state : draw the same random numbers when running again.
     context_fn : gives two context managers: in the first the function runs at first, in the second when it runs again.
     determinism_check, debug, early_stop : accepted, as in PyTorch; shapes of results are always compared.
@@ -58,10 +60,12 @@ def checkpoint(
     --------
     >>> import dynamic as tw
     >>> x = tw.tensor([0.0], requires_grad=True)
-    >>> checkpoint(lambda x: tw.exp(x) * 3, x).backward()
+    >>> checkpoint(lambda x: tw.exp(x) * 3, x, use_reentrant=False).backward()
     >>> x.grad
     tensor([3.])
     """
+    if use_reentrant is None:
+        warn_of_default("checkpoint")
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not mode.is_grad_enabled():
         with first:
@@ -103,6 +107,15 @@ def checkpoint(
     return unflatten(out_structure, [made.get(id(x), x) for x in results])
 
 
+def warn_of_default(name: str) -> None:
+    """PyTorch's warning for programs that leave out `use_reentrant`; here both values do the same."""
+    warnings.warn(
+        f"utils.checkpoint.{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+        "recommended; here both do the same.",
+        stacklevel=3,
+    )
+
+
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
@@ -119,10 +132,13 @@ def checkpoint_sequential(
     --------
     >>> import dynamic as tw
     >>> x = tw.tensor([0.0], requires_grad=True)
-    >>> checkpoint_sequential([tw.exp, tw.square, tw.sqrt], 2, x).backward()
+    >>> checkpoint_sequential([tw.exp, tw.square, tw.sqrt], 2, x, use_reentrant=False).backward()
     >>> x.grad
     tensor([1.])
     """
+    if use_reentrant is None:
+        warn_of_default("checkpoint_sequential")
+        use_reentrant = False
     listed = list(functions) if isinstance(functions, Sequence) else list(functions.children())
     size = len(listed) // segments
 

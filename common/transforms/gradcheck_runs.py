@@ -9,7 +9,7 @@ import numpy as np
 
 from common.autograd import backward, forward_mode
 from common.core import mode
-from common.core.errors import GradcheckError
+from common.core.errors import CheckError, GradcheckError
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import wrap
 
@@ -41,12 +41,20 @@ class Check(NamedTuple):
         x = given[place].detach().numpy()
         given[place] = wrap(np.asarray(x + step, x.dtype)).requires_grad_()  # the function may differentiate inside
         with mode.enable_grad():
-            return [np.array(y.detach().numpy(), np.float64) for y in self.function(*given)]
+            return [np.array(y.detach().numpy()) for y in self.function(*given)]
 
     def slope(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
         """Per result the central difference along a direction of one input."""
         ahead, behind = (self.moved(place, sign * self.eps * direction) for sign in (1.0, -1.0))
-        return [(a - b) / (2 * self.eps) for a, b in zip(ahead, behind, strict=True)]
+        for what in ("shape", "dtype"):
+            forms = [[getattr(y, what) for y in moved] for moved in (ahead, behind)]
+            if forms[0] != forms[1]:
+                raise CheckError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed up to a value "
+                    f"of {self.eps}, but got: {forms[0]} and {forms[1]}."
+                )
+        wide = ((np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in zip(ahead, behind, strict=True))
+        return [(a - b) / (2 * self.eps) for a, b in wide]
 
     def tangents(self, place: int, dual: Any) -> tuple[Any, ...]:
         """Per result its tangent, where one input is a dual tensor; zeros if it has none."""

@@ -83,7 +83,7 @@ PAGES = {
     "parallel": Page("Several processes", "a batch divided among ranks", (), (), ("parallel",)),
     "autograd": Page(
         "Derivatives", "transforms of functions, the recorded graph, hooks, checkpoints", (),
-        (*surface.TRANSFORMS, *surface.MODES), ("autograd", "func", "utils.checkpoint"),
+        (*surface.TRANSFORMS, *surface.MODES, *surface.MARKS), ("autograd", "func", "utils.checkpoint"),
     ),
     "control": Page(
         "Compiling and control flow", "`function`, loops and branches, printing inside, programs that leave", (),

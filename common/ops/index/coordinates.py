@@ -76,12 +76,15 @@ def factor_rule(g: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: 
     """The gradient of v in `index_mul`: the product of all others at its place.
 
     Where no factor is 0 that is the product of all over this one; the only 0 gets that of all others, several get 0.
+    What another factor gets beside a 0 is 0, and depends on that 0: its derivative is that of the product over it.
     """
     zero = eq(v, 0)
     ones = to(zero, dtype=x.dtype, x_dtype=zero.dtype)
     others = index_get(g * index_mul(x, where(zero, 1, v), indices, dim, wrap), indices, dim, wrap)
     zeros = index_get(index_add(zeros_like(x), ones, indices, dim, wrap), indices, dim, wrap)
-    return where(eq(zeros, ones), where(zero, others, others / where(zero, 1, v)), 0)
+    divisor = where(zero, 1, v)
+    beside = index_get(g * index_mul(x, v, indices, dim, wrap), indices, dim, wrap) / divisor + 0
+    return where(zero, where(eq(zeros, 1), others, 0), where(eq(zeros, 0), others / divisor, beside))
 
 
 def ties(g: Any, y: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ def multi_margin_loss(
 
     Parameters
     ----------
-    input : (batch, classes) or (classes,): x.
+    input : (batch, classes), (classes,) or (), which is one class: x.
     target : (batch,) or () int64: t.
     p : 1 or 2.
     margin : how far the class should be above others.
@@ -41,6 +41,8 @@ def multi_margin_loss(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss(): only p == 1 and p == 2 supported, got {p}")
+    if input.ndim == 0 and target.ndim == 0:
+        input = unsqueeze(input, 0)
     if input.ndim not in (1, 2) or target.ndim > 1 or (input.ndim == 2 and target.ndim != 1):
         raise ShapeError(f"multi_margin_loss(): Expected non-empty vector or matrix with a target per row, got "
                          f"{tuple(input.shape)} and {tuple(target.shape)}")  # fmt: skip

@@ -16,7 +16,7 @@ from common.core.unbroadcast import reshaped
 from common.ops._define import composite
 from common.ops._samples import away_from_zero, join, one
 from common.ops.math.arithmetic import abs, rsqrt
-from common.ops.math.cast import converted
+from common.ops.math.cast import clone, converted
 from common.ops.math.compare import eq, where
 from common.ops.math.transcendental import exp, log
 from common.ops.reduce.mapped_sums import sum_of_exponentials
@@ -106,6 +106,12 @@ normalize_ = composite(
         "1 / n and -r^2 y / n.",
     node_name="NativeLayerNorm",
 )  # fmt: skip
+
+
+def normalized(x: Any, dim: tuple[int, ...], eps: float) -> Any:
+    """The first result of `normalize_` for a caller who may overwrite it: backward reads the op's own."""
+    y = normalize_(x, dim=dim, eps=eps)[0]
+    return apply(clone, (y,), known_attrs("NativeLayerNormBackward0")) if getattr(y, "requires_grad", False) else y
 
 
 def _affine_samples(rng: Any, dtype: Any) -> list[Any]:
@@ -245,6 +251,8 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     over: dict[str, Any] = {"dim": tuple(range(x.ndim - len(sizes), x.ndim)), "eps": eps}
     if weight is not None and bias is not None:
         return affine_normalize_(x, weight, bias, **over)[0]
+    if weight is None and bias is None:
+        return normalized(x, **over)
     y = normalize_(x, **over)[0]
     if weight is not None:
         y = y * weight
