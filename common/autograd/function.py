@@ -27,7 +27,7 @@ from common.ops.create.creation import zeros
 from common.tensor.base import TensorBase, wrap
 from common.tensor.external_writes import exposed, seal
 from common.tensor.inference import is_inference, saving
-from common.tensor.node import Edge, FunctionNode
+from common.tensor.node import Edge, FunctionNode, shown_class
 from common.tensor.observers import packers
 from common.tensor.packed_values import pack
 from common.tensor.view_families import is_recorded, make_opaque
@@ -60,7 +60,11 @@ class Function:
 
     #: PyTorch's switch for a rule of `vmap`; here `forward` and `backward` are mapped themselves, so there is none.
     generate_vmap_rule = False
-    _backward_cls = FunctionNode
+    _backward_cls: type
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._backward_cls = shown_class(f"{cls.__name__}Backward")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -348,16 +352,7 @@ class _FunctionOp:
 
 
 class InplaceFunction(Function):
-    """`Function`, under PyTorch's name for one that may overwrite its argument; it says so by ``ctx.mark_dirty``.
-
-    Parameters
-    ----------
-    inplace : kept; a function is not instantiated.
-    """
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
+    """PyTorch's name for a `Function` that may overwrite its argument; it says so by ``ctx.mark_dirty``."""
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

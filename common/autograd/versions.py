@@ -41,7 +41,9 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
 
 
 def base_of(x: TensorBase) -> Any:
-    """The tensor whose memory a view shows; None for a tensor that is no view."""
+    """The tensor whose memory a view shows; None for a tensor that is no view, and for an inference tensor."""
+    if is_inference(x):
+        return None
     place = getattr(x, "_family", None)
     return place[1] if type(place) is tuple else None
 

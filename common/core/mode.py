@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
@@ -15,6 +12,7 @@ from sys import getrefcount
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from common.core.decorated import decorated as decorated
 from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
 from common.core.interpretation import OpenTrace
@@ -275,8 +273,9 @@ class _Decorating(type):
     """Makes ``@inference_mode`` the same as ``@inference_mode()``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], bool):
-            return super().__call__()(args[0])
+        given = (*args, *kwargs.values()) if kwargs.keys() <= {"mode"} else ()
+        if len(given) == 1 and callable(given[0]) and not isinstance(given[0], bool):
+            return super().__call__()(given[0])
         return super().__call__(*args, **kwargs)
 
 
@@ -326,76 +325,6 @@ class inference_mode(_Decorator, Switching, metaclass=_Decorating):
 
     def _again(self) -> inference_mode:
         return inference_mode(not self.mode)
-
-
-def decorated(function: F, context: Callable[[], Any]) -> F:
-    """A function whose every call, or step, runs in a context of its own.
-
-    Parameters
-    ----------
-    function : plain, a generator, a coroutine, or an asynchronous generator.
-    context : makes the context.
-    """
-    wrapper: Any
-    if inspect.isclass(function):
-        warnings.warn(
-            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
-            "functions or methods: decorate `__init__`, which is what this does.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    if inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with context():
-                inner = function(*args, **kwargs)
-                step = functools.partial(next, inner)
-            while True:
-                with context():
-                    try:
-                        given = step()
-                    except StopIteration as stopped:
-                        return stopped.value
-                try:
-                    sent = yield given
-                    step = functools.partial(inner.send, sent)
-                except GeneratorExit:
-                    with context():
-                        inner.close()
-                    raise
-                except BaseException as error:
-                    step = functools.partial(inner.throw, error)
-
-    elif inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with context():
-                return await function(*args, **kwargs)
-
-    elif inspect.isasyncgenfunction(function):
-
-        @functools.wraps(function)
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            inner = function(*args, **kwargs)
-            while True:
-                with context():
-                    try:
-                        given = await anext(inner)
-                    except StopAsyncIteration:
-                        return
-                yield given
-
-    else:
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with context():
-                return function(*args, **kwargs)
-
-    made: F = wrapper
-    return made
 
 
 def is_inference_mode_enabled() -> bool:

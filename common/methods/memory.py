@@ -164,7 +164,7 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: Any = None) -> TensorB
     GradientError : the tensor requires grad.
     ShapeError : its elements do not lie in C order.
     """
-    if is_recorded(self):
+    if is_recorded(self) and not mode.is_inference_mode_enabled():
         raise GradientError("cannot resize variables that require grad")
     array, shape = concrete(self), creation.known_sizes(sizes)
     if not array.flags.c_contiguous:

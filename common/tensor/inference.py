@@ -31,6 +31,9 @@ def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) 
     """Mark the results of an op that has run outside a trace: a view is what its operand is."""
     if hasattr(results[0], "_family"):  # a view
         on = type(operands[0]) is InferenceTensor
+        if not on and mode.is_inference_mode_enabled():  # a view of a tensor of outside: nothing is recorded, yet
+            for x in results:
+                x._requires_grad = operands[0]._requires_grad
     else:
         on = mode.is_inference_mode_enabled()
     for x in results:

@@ -101,7 +101,7 @@ class Node:
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """A class that has PyTorch's name of the node; `type(node)` is what it is."""
-        return _shown_class(self.name())
+        return shown_class(self.name())
 
     if TYPE_CHECKING:  # `common.autograd.node_calls` has it
 
@@ -113,7 +113,8 @@ class Node:
 
 
 @cache
-def _shown_class(name: str) -> type:
+def shown_class(name: str) -> type:
+    """A class of a node, by PyTorch's name of it."""
     return type(name, (Node,), {"__slots__": ()})
 
 

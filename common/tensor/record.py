@@ -158,8 +158,6 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t._grad = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
         note_array(operands[0], t, op, attrs)
-    if mode.inference_seen:
-        mark_result(op, operands, (t,))
     if wanted and found.recorded and _grad_enabled():
         if mode.inference_seen:
             refuse_saving(op, operands, edges)
@@ -182,6 +180,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     else:
         t.grad_fn = None
         t._requires_grad = False
+    if mode.inference_seen:
+        mark_result(op, operands, (t,))
     if mode.tracing:
         watch(op, payloads, y, t.grad_fn)
     return t

@@ -263,3 +263,34 @@ def a_list_of_tensors_with_history_becomes_a_tensor(tw):
     x = tw.tensor(2.0, requires_grad=True)
     y = tw.tensor([x, x * 3])
     assert (y.tolist(), y.requires_grad) == ([2.0, 6.0], False)
+
+
+def a_view_of_a_tensor_of_outside_asks_for_gradients_as_it_does(tw):
+    x = _leaf(tw, 1.0, 2.0).clone()
+    with tw.inference_mode():
+        view = x.view(2, 1)
+        assert (view.requires_grad, view.is_leaf, view._is_view(), tw.is_inference(view)) == (True, True, True, False)
+        view.add_(1)
+        made = tw.ones(2, requires_grad=True)
+        made.resize_(1)
+    assert (view * view).requires_grad
+    assert not made.view(1)._is_view()
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace"):
+        view.add_(1)
+
+
+def the_mode_decorates_by_its_keyword(tw):
+    assert tw.is_inference(tw.inference_mode(mode=lambda x: x * 2)(tw.ones(1)))
+
+
+def a_function_knows_the_class_of_its_node(tw):
+    class Same(tw.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    assert Same.apply(_leaf(tw, 1.0)).grad_fn.__class__ is Same._backward_cls
