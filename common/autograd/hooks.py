@@ -56,7 +56,7 @@ def _backward_hooks(x: TensorBase) -> Any:
 
 
 def _set_backward_hooks(x: TensorBase, hooks: Any) -> None:
-    owner = x if x.grad_fn is None else x.grad_fn
+    owner: Any = x if x.grad_fn is None else x.grad_fn
     if hooks is None:
         if getattr(owner, "_hooks", None) is not None:
             owner._hooks.tensor.pop(x.output_nr, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -46,8 +45,7 @@ def checkpoint(
     Parameters
     ----------
     function : called with the other arguments; the same results each time.
-    use_reentrant : accepted, as in PyTorch, with its warning where it is left out; there is one implementation, which
-        has the limits of neither.
+    use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither.
     preserve_rng_state : draw the same random numbers when running again.
     context_fn : gives two context managers: in the first the function runs at first, in the second when it runs again.
     determinism_check, debug, early_stop : accepted, as in PyTorch; shapes of results are always compared.
@@ -64,8 +62,6 @@ def checkpoint(
     >>> x.grad
     tensor([3.])
     """
-    if use_reentrant is None:
-        warn_of_default("checkpoint")
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not mode.is_grad_enabled():
         with first:
@@ -107,15 +103,6 @@ def checkpoint(
     return unflatten(out_structure, [made.get(id(x), x) for x in results])
 
 
-def warn_of_default(name: str) -> None:
-    """PyTorch's warning for programs that leave out `use_reentrant`; here both values do the same."""
-    warnings.warn(
-        f"utils.checkpoint.{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
-        "recommended; here both do the same.",
-        stacklevel=3,
-    )
-
-
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
@@ -136,9 +123,6 @@ def checkpoint_sequential(
     >>> x.grad
     tensor([1.])
     """
-    if use_reentrant is None:
-        warn_of_default("checkpoint_sequential")
-        use_reentrant = False
     listed = list(functions) if isinstance(functions, Sequence) else list(functions.children())
     size = len(listed) // segments
 

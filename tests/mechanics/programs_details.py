@@ -234,15 +234,6 @@ def gradcheck_looks_at_functions_that_cut_the_tape(tw):
         tw.autograd.gradcheck(lambda x: tw.cat([x, x]) if x >= 1 else x, x)
 
 
-def a_checkpoint_asks_for_its_kind(tw):
-    from importlib import import_module
-
-    checkpoint = import_module(f"{tw.__name__}.utils.checkpoint").checkpoint
-    x = _leaf(tw, 1.0)
-    assert _said(lambda: checkpoint(lambda x: x * 2, x, use_reentrant=False)) == []
-    assert any("use_reentrant parameter" in text for text in _said(lambda: checkpoint(lambda x: x * 2, x)))
-
-
 def a_tangent_is_written_with_its_value(tw):
     class Twice(tw.autograd.Function):
         @staticmethod
