@@ -189,6 +189,14 @@ def test_what_would_be_gone_through_one_by_one_is_refused(call):
         call()
 
 
+@pytest.mark.parametrize("pivots", [[7, 1, 2], [0, 1, 2], [1, 2, -3], [-1, 2, 3], [-(2**31)] * 3, [-9, -9, 1]])
+def test_pivots_of_nobody_reach_no_lapack(pivots):
+    a, p, b = np.eye(3), np.array(pivots, np.int32), np.ones((3, 1))
+    for run in (dynamic.linalg.ldl_solve, static.function(lambda *given: static.linalg.ldl_solve(*given))):
+        with pytest.raises(ArgumentError, match="pivots"):
+            run(*map(dynamic.tensor, (a, p, b)))
+
+
 def test_an_assertion_looks_at_repeated_elements_once():
     dynamic.assert_(np.broadcast_to(np.ones((1, 2)), (2**30, 2)))
     with pytest.raises(CheckError, match="wrong"):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common.core.errors import LinAlgError
+from common.core.errors import ArgumentError, LinAlgError
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -250,8 +250,25 @@ def ldl_solve(packed: Array, pivots: Array, b: Array) -> Array:
     if b.size:
         sytrs = _routine("sytrs", b.dtype)
         for i in _items(b.shape[:-2]):
+            _require_pivots(pivots[i].tolist())
             found[i], _ = sytrs(_fortran(packed[i]), pivots[i], _fortran(b[i]), lower=1)
     return found
+
+
+def _require_pivots(pivots: list[int]) -> None:
+    """Refuse pivots that sytrf cannot have made: sytrs would write wherever they point.
+
+    Raises
+    ------
+    ArgumentError : a row that is not there, or half a block of two.
+    """
+    at, n = 0, len(pivots)
+    while at < n:
+        size = 1 if pivots[at] > 0 else 2
+        block = pivots[at : at + size]
+        if len(block) < size or not all(0 < (k if size == 1 else -k) <= n for k in block):
+            raise ArgumentError(f"linalg.ldl_solve(): pivots {block} at {at} are none of ldl_factor for {n} rows")
+        at += size
 
 
 def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, Array]:
