@@ -73,6 +73,19 @@ def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
     return (integer(values, op, name),)
 
 
+def members(values: Any, op: str, name: str) -> list[Any]:
+    """What a list, or anything else that can be gone through, holds; the rows of an array are no list.
+
+    Raises
+    ------
+    ArgumentError : an array with rows, or with as many elements as nobody lists.
+    """
+    shape = getattr(values, "shape", ())
+    if len(shape) > 1 or (shape and isinstance(shape[0], int) and shape[0] > 1 << 16):
+        raise ArgumentError(f"{op}(): {name} is a list, not an array of shape {tuple(shape)}")
+    return list(values)
+
+
 def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:
     """The sizes of a tensor that is to be made: none of them negative.
 

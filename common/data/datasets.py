@@ -9,6 +9,7 @@ from math import floor, isclose
 from typing import Any, Generic, TypeVar
 
 from common.core.errors import ArgumentError, IndexRangeError, NotDefinedError, ShapeError
+from common.core.int_arguments import members
 from common.random import generator as random
 
 __all__ = [
@@ -206,7 +207,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: random.Gener
     ArgumentError : the sum is not the dataset's length, or a fraction is not in [0, 1].
     """
     total = len(dataset)
-    counts: list[Any] = list(lengths)
+    counts = members(lengths, "random_split", "lengths")
     if (
         isclose(sum(counts), 1)
         and sum(counts) <= 1.0000001

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError
+from common.core.int_arguments import members
 from common.ops import functional as F
 from common.ops.linalg import factorizations, spectral
 
@@ -139,7 +140,7 @@ class JoinedConstraint(Constraint):
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
-        self.cseq, self.dim, self.lengths = list(cseq), dim, lengths
+        self.cseq, self.dim, self.lengths = members(cseq, "cat", "cseq"), dim, lengths
         self.is_discrete = any(c.is_discrete for c in self.cseq)
         dims = [c.event_dim for c in self.cseq]
         self.event_dim = max(dims) + (1 if lengths is None and dim < 0 and -dim > max(dims) + 1 else 0)
@@ -160,6 +161,7 @@ def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
 
 def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
     """Constraints for parts of a dimension of these lengths, by default 1."""
+    cseq = members(cseq, "cat", "cseq")
     return JoinedConstraint(cseq, dim, [1] * len(cseq) if lengths is None else lengths)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, NotDefinedError
+from common.core.int_arguments import members
 from common.distributions import constraints
 from common.ops import functional as F
 
@@ -159,7 +160,8 @@ class ComposeTransform(Transform):
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
-        self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else list(parts)
+        given = members(parts, "ComposeTransform", "parts")
+        self.parts = [p.with_cache(cache_size) for p in given] if cache_size else given
         super().__init__(cache_size)
 
     def __eq__(self, other: object) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError
+from common.core.int_arguments import members
 from common.distributions import constraints
 from common.distributions.distribution import limits, whole_numbers
 from common.distributions.scalar_transforms import Alike, TanhTransform, clipped
@@ -180,7 +181,8 @@ class _Joined(Transform):
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq), dim
+        given = members(tseq, type(self).__name__, "tseq")
+        self.transforms, self.dim = [t.with_cache(cache_size) for t in given] if cache_size else given, dim
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 

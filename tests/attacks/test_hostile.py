@@ -176,6 +176,11 @@ def test_what_would_not_come_back_is_refused(call):
         lambda: dynamic.optim.Rprop([dynamic.ones(1)], etas=0.5),  # type: ignore[arg-type]
         lambda: dynamic.optim.Adafactor([dynamic.ones(1)], eps=range(2**40)),  # type: ignore[arg-type]
         lambda: dynamic.array_api.broadcast_shapes(WIDE),
+        lambda: dynamic.split_with_sizes(dynamic.ones(3), WIDE),
+        lambda: dynamic.utils.data.random_split([1, 2], dynamic.ones(2, 1)),
+        lambda: dynamic.distributions.ComposeTransform(WIDE),
+        lambda: dynamic.distributions.StackTransform(np.ones((2, 2))),
+        lambda: dynamic.distributions.constraints.cat(WIDE),
         lambda: dynamic.fori_loop(0, np.uint64(2**63), lambda i, c: c, dynamic.ones(1)),
         lambda: dynamic.fori_loop(-(2**63) - 1, 0, lambda i, c: c, dynamic.ones(1)),
         lambda: dynamic.vjp(lambda x: x, dynamic.ones(3))[1](range(2**40)),

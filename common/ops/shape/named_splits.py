@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ShapeError
+from common.core.int_arguments import members
 from common.ops.math.cast import clone
 from common.ops.shape.split import chunk, split, tensor_split
 
@@ -100,7 +101,7 @@ def split_with_sizes(x: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     ------
     ShapeError, ArgumentError, IndexRangeError : see `split`.
     """
-    found: tuple[Any, ...] = split(x, list(split_sizes), dim)
+    found: tuple[Any, ...] = split(x, members(split_sizes, "split_with_sizes", "split_sizes"), dim)
     return found
 
 
