@@ -10,6 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.dtypes import SUPPORTED
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.core.int_arguments import members
 from common.core.sizes import Dim
 from common.core.source_lines import locate, user_frame
 from common.core.spec import Spec
@@ -37,7 +38,7 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype")
 
     def __init__(self, shape: Sequence[Any], dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = tuple(members(shape, "ShapeDtypeStruct", "shape")), np.dtype(dtype)
         if self.dtype not in SUPPORTED:
             raise DTypeError(f"dtype {self.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
 

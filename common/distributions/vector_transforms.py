@@ -31,7 +31,7 @@ class SoftmaxTransform(Alike):
 
     def forward_shape(self, shape: Any) -> Any:
         """The same."""
-        if len(shape) < 1:
+        if len(members(shape, "forward_shape", "shape")) < 1:
             raise ArgumentError("Too few dimensions on input")
         return shape
 
@@ -66,13 +66,13 @@ class StickBreakingTransform(Alike):
 
     def forward_shape(self, shape: Any) -> Any:
         """One more."""
-        if len(shape) < 1:
+        if len(members(shape, "forward_shape", "shape")) < 1:
             raise ArgumentError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] + 1)
 
     def inverse_shape(self, shape: Any) -> Any:
         """One less."""
-        if len(shape) < 1:
+        if len(members(shape, "forward_shape", "shape")) < 1:
             raise ArgumentError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] - 1)
 
@@ -156,14 +156,14 @@ class CorrCholeskyTransform(Alike):
 
     def forward_shape(self, shape: Any) -> Any:
         """A matrix."""
-        if len(shape) < 1:
+        if len(members(shape, "forward_shape", "shape")) < 1:
             raise ArgumentError("Too few dimensions on input")
         n = self._rows(shape[-1])
         return (*shape[:-1], n, n)
 
     def inverse_shape(self, shape: Any) -> Any:
         """A vector."""
-        if len(shape) < 2:
+        if len(members(shape, "forward_shape", "shape")) < 2:
             raise ArgumentError("Too few dimensions on input")
         if shape[-2] != shape[-1]:
             raise ArgumentError("Input is not square")

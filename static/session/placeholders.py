@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.dtypes import SUPPORTED
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import members
 from common.core.op import COPY, REGISTRY
 from common.core.sizes import Dim
 from common.core.spec import Spec
@@ -64,6 +65,7 @@ def placeholder_with_default(input: Any, shape: Sequence[int | None], name: str 
     ShapeError : the shape of `input` is not of this form.
     """
     graph = input.graph if isinstance(input, GraphTensor) else get_default_graph()
+    shape = members(shape, "placeholder_with_default", "shape")
     with graph.building():
         trace = graph.trace
         given = convert(graph, input)

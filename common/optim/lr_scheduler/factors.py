@@ -8,6 +8,7 @@ from typing import Any
 
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
+from common.core.int_arguments import members
 from common.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
 
@@ -94,7 +95,7 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
+        self.milestones, self.gamma = sorted(members(milestones, "MultiStepLR", "milestones")), gamma
         super().__init__(optimizer, last_epoch)
 
     def lr_at(self, position: int, epoch: int) -> float:
