@@ -10,7 +10,7 @@ import numpy as np
 from common.core import mode as modes
 from common.core.dtypes import DEFAULT_FLOAT, promote
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError
-from common.core.int_arguments import shown
+from common.core.int_arguments import members, shown
 from common.core.shapes import broadcast_shapes
 from common.core.size_tuples import Size
 from common.distributions import constraints
@@ -191,7 +191,7 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Any = ()) -> Shape:
         try:
-            return Size((*tuple(sample_shape), *self.batch_shape, *self.event_shape))
+            return Size((*members(sample_shape, "sample", "sample_shape"), *self.batch_shape, *self.event_shape))
         except TypeError as error:
             raise ArgumentError(f"sample_shape must be a sequence of sizes, got {sample_shape!r}") from error
 
@@ -202,6 +202,7 @@ class Distribution:
         ----------
         batch_shape : to which the own one broadcasts.
         """
+        batch_shape = members(batch_shape, "expand", "batch_shape")
         new = object.__new__(type(self)) if _instance is None else _instance
         new.__dict__.update(self.__dict__)
         new._batch_shape = Size(batch_shape)

@@ -1,4 +1,7 @@
-"""Arrays with many rows where a list is asked for, and indices that lead out of an array: refused before they are used."""
+"""Arrays with rows where a list is asked for, indices that lead out of an array: refused before they are used."""
+
+# Calls that break types on purpose.
+# mypy: disable-error-code="arg-type, attr-defined"
 
 import numpy as np
 import pytest
@@ -23,6 +26,8 @@ WIDE = dynamic.ones(1).expand(2**40)
         lambda: dynamic.distributions.StackTransform(np.ones((2, 2))),
         lambda: dynamic.distributions.constraints.cat(WIDE),
         lambda: dynamic.ShapeDtypeStruct(WIDE, "float32"),
+        lambda: dynamic.distributions.Bernoulli(0.5).sample(WIDE),
+        lambda: dynamic.distributions.Normal(0.0, 1.0).expand(WIDE),
         lambda: dynamic.distributions.StickBreakingTransform().forward_shape(np.broadcast_to(1.0, (2**20, 2**20))),
         lambda: dynamic.optim.lr_scheduler.MultiStepLR(dynamic.optim.SGD([dynamic.ones(1)]), WIDE),
         lambda: static.placeholder_with_default(np.ones((2, 3)), np.broadcast_to(1.0, (2**20, 2**20))),
