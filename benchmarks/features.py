@@ -118,7 +118,7 @@ def operator_rows(seconds: float) -> list[FeatureTime]:
     plain, short = x.detach(), tensor._Short(REGISTRY["mul"])
     parts = {
         "line of the user": ("_getframe", "f_code", "_users"),
-        "number of the node": ("_next_number",),
+        "number of the node": ("_next_number", "number"),
         "grad mode": ("_grad_enabled",),
         "traces, profiles, observers": ("tracing",),
     }

@@ -318,7 +318,7 @@ CONTEXTS = contextmanager(lambda: iter(())).__code__.co_filename
 #: Public context managers that change nothing that outlives an interrupt: blocks without effect, and files.
 WITHOUT_STATE = {
     "device_index", "autocast", "flags", "device", "set_checkpoint_early_stop", "record_function", "SummaryWriter",
-    "RemovableHandle", "Path",
+    "RemovableHandle", "Path", "set_stance",
 }  # fmt: skip
 
 

@@ -9,11 +9,11 @@ import dynamic
 import dynamic.nn.functional as F
 from benchmarks.ops_calls import CALLS
 from common.core.tree import flatten
-from common.tensor.base import Tensor
 from dynamic.eager import remembered
 from tests.bits import assert_all_same_bits
 from tests.helpers.cases import CASES, DATA_DEPENDENT
 from tests.helpers.proofs import core, no, share
+from tests.helpers.wrapped import wrap
 
 COSTLY = {
     "avg_pool2d", "max_pool2d", "kthvalue", "median(1)", "cosine_similarity", "topk", "sort", "softmax", "layer_norm",
@@ -24,7 +24,7 @@ COSTLY = {
 
 def operands(case, seed, recorded):
     arrays = case.draw(np.random.default_rng(seed), "float32", 4)
-    return [Tensor(x, requires_grad=recorded and x.dtype.kind == "f") for x in arrays]
+    return [wrap(x, requires_grad=recorded and x.dtype.kind == "f") for x in arrays]
 
 
 def tape(y):
@@ -44,7 +44,7 @@ def gradients(results, tensors):
     chosen = [y for y in results if y.requires_grad]
     if not leaves or not chosen:
         return []
-    seeds = [Tensor(np.random.default_rng(5).normal(size=y.shape).astype(y.dtype)) for y in chosen]
+    seeds = [wrap(np.random.default_rng(5).normal(size=y.shape).astype(y.dtype)) for y in chosen]
     return [g.numpy() for g in dynamic.autograd.grad(chosen, leaves, seeds, allow_unused=True) if g is not None]
 
 
@@ -82,15 +82,15 @@ def test_costly_functions_are_remembered(monkeypatch):
     chosen = [call for call in CALLS if call.name in COSTLY]
     assert {call.name for call in chosen} == COSTLY
     for call in chosen:
-        often(call.f, dynamic, *map(Tensor, call.operands(np.random.default_rng(0), 1000)))
+        often(call.f, dynamic, *map(wrap, call.operands(np.random.default_rng(0), 1000)))
         assert made, call.name
         assert all(made), call.name
         made.clear()
 
 
 def test_arguments_that_are_equal_and_not_the_same_are_told_apart():
-    x = Tensor(np.array([[-1.0, 0.0, 2.0]], np.float32))
-    i = Tensor(np.array([[1, 2, 3]]))
+    x = wrap(np.array([[-1.0, 0.0, 2.0]], np.float32))
+    i = wrap(np.array([[1, 2, 3]]))
     assert often(dynamic.clamp, i, 0, 2).dtype == np.int64
     assert often(dynamic.clamp, i, 0.0, 2.0).dtype == np.float32
     assert [str(often(F.threshold, x, 1.0, value)[0, 0].item()) for value in (0.0, -0.0)] == ["0.0", "-0.0"]
@@ -109,7 +109,7 @@ def test_sequences_of_tensors_are_remembered_by_their_forms():
     def joined(*given):
         return [y.tolist() for y in flatten(given)[0]]
 
-    x, y, z = (Tensor(np.arange(n, dtype=np.float32)) for n in (2, 3, 3))
+    x, y, z = (wrap(np.arange(n, dtype=np.float32)) for n in (2, 3, 3))
     pairs = often(dynamic.cartesian_prod, x, y)
     assert pairs.tolist() == [[a, b] for a in range(2) for b in range(3)]
     assert dynamic.cartesian_prod(y, x).shape == (6, 2)
@@ -124,12 +124,12 @@ def test_sequences_of_tensors_are_remembered_by_their_forms():
     assert x.grad.tolist() == [3, 3]
     with pytest.raises(RuntimeError, match="einsum"):
         dynamic.einsum("i,i->", x, y)
-    broadcast = often(dynamic.broadcast_tensors, y, Tensor(np.ones((2, 1), np.float32)))
+    broadcast = often(dynamic.broadcast_tensors, y, wrap(np.ones((2, 1), np.float32)))
     assert broadcast[0]._base is y
 
 
 def test_errors_come_as_ever():
-    x, i = Tensor(np.ones((2, 3), np.float32)), Tensor(np.zeros((2, 1), np.int64))
+    x, i = wrap(np.ones((2, 3), np.float32)), wrap(np.zeros((2, 1), np.int64))
     often(dynamic.gather, x, 1, i)
     with pytest.raises(IndexError, match=r"gather\(\): index out of range"):
         dynamic.gather(x, 1, i + 7)
@@ -138,7 +138,7 @@ def test_errors_come_as_ever():
 
 
 def test_draws_and_writes_are_not_remembered():
-    x = Tensor(np.ones((8, 4), np.float32))
+    x = wrap(np.ones((8, 4), np.float32))
     dynamic.manual_seed(3)
     drawn = [F.dropout(x).tolist() for _ in range(remembered.OFTEN + 2)]
     dynamic.manual_seed(3)
@@ -171,7 +171,7 @@ def test_what_depends_on_elements_is_not_remembered():
                 "unique": np.unique(i), "bincount": np.bincount(i), "one_hot": np.ones(6),
                 "repeat_interleave": x.repeat(i),
             }[name]  # fmt: skip
-            np.testing.assert_array_equal(f(dynamic, *map(Tensor, (x, m, i))).numpy(), wanted, name)
+            np.testing.assert_array_equal(f(dynamic, *map(wrap, (x, m, i))).numpy(), wanted, name)
 
 
 def test_views_belong_to_their_base():

@@ -16,24 +16,24 @@ from common.core.op import REGISTRY
 from common.evaluate import specialise as eager
 from common.evaluate.straight_line import straight_rules
 from common.ops._define import elementwise
-from common.tensor.base import Tensor
 from tests.helpers.proofs import each, rotated
+from tests.helpers.wrapped import wrap
 
 rng = np.random.default_rng(30)
 
 
 def draw(*shape, dtype=np.float32):
-    return Tensor(rng.normal(size=shape).astype(dtype))
+    return wrap(rng.normal(size=shape).astype(dtype))
 
 
 OPERANDS = {
-    "strided": Tensor(draw(6, 8).payload[::2, ::2]),
-    "transposed": Tensor(draw(4, 3).payload.T),
+    "strided": wrap(draw(6, 8).payload[::2, ::2]),
+    "transposed": wrap(draw(4, 3).payload.T),
     "row": draw(4),
     "column": draw(3, 1),
-    "0-d": Tensor(np.array(1.5, np.float32)),
+    "0-d": wrap(np.array(1.5, np.float32)),
     "float64": draw(3, 4, dtype=np.float64),
-    "0-d float64": Tensor(np.array(2.5)),
+    "0-d float64": wrap(np.array(2.5)),
     "parameter": tw.nn.Parameter(draw(3, 4).payload),
 }
 PROGRAMS = {
@@ -58,7 +58,7 @@ def results(operands, program, dense=False):
     leaves = []
     for x in operands:
         array = np.ascontiguousarray(x.payload).reshape(x.payload.shape) if dense else x.payload
-        leaves.append(Tensor(array, requires_grad=True))
+        leaves.append(wrap(array, requires_grad=True))
     y = program(*leaves)
     y.sum().backward()
     grads = [leaf.grad for leaf in leaves]
@@ -95,8 +95,8 @@ def test_numpys_error_state_and_warnings_play_no_part():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for _ in range(3):
-                x = Tensor(extremes, requires_grad=True)
-                b = Tensor(np.float32([[1], [0], [-2]]), requires_grad=True)
+                x = wrap(extremes, requires_grad=True)
+                b = wrap(np.float32([[1], [0], [-2]]), requires_grad=True)
                 for y in (x / b, x.log(), (x * x * x).exp(), x.sqrt(), x.softmax(0), x**b, F.maximum(x, b)):
                     y.mean().backward()
         assert np.geterr()["over"] == "raise"
@@ -105,8 +105,8 @@ def test_numpys_error_state_and_warnings_play_no_part():
 
 
 def test_gradients_own_their_memory():
-    a, b = (Tensor(np.float32([1, 2]), requires_grad=True) for _ in range(2))
-    for g in (Tensor(np.float32([3, 4])), np.float32([3, 4])):
+    a, b = (wrap(np.float32([1, 2]), requires_grad=True) for _ in range(2))
+    for g in (wrap(np.float32([3, 4])), np.float32([3, 4])):
         a.grad = b.grad = None
         (a + b).backward(g)
         a.grad.mul_(2)
@@ -114,8 +114,8 @@ def test_gradients_own_their_memory():
 
 
 def test_a_cotangent_takes_the_dtype_of_its_root():
-    x = Tensor(np.float32([1, 2]), requires_grad=True)
-    (x * x).backward(Tensor(np.float64([1, 1])))
+    x = wrap(np.float32([1, 2]), requires_grad=True)
+    (x * x).backward(wrap(np.float64([1, 1])))
     assert x.grad.dtype == np.float32
     assert x.grad.tolist() == [2, 4]
 
@@ -123,7 +123,7 @@ def test_a_cotangent_takes_the_dtype_of_its_root():
 def test_recipes_are_bounded_and_slices_of_every_place_work(monkeypatch):
     monkeypatch.setattr(eager, "_LIMIT", 50)
     eager.forget()
-    x = Tensor(np.arange(200, dtype=np.float32), requires_grad=True)
+    x = wrap(np.arange(200, dtype=np.float32), requires_grad=True)
     for _ in range(2):
         for i in range(200):
             (x[i] * x[i : i + 2]).sum().backward()
@@ -133,8 +133,8 @@ def test_recipes_are_bounded_and_slices_of_every_place_work(monkeypatch):
 
 
 def test_a_new_rule_replaces_what_was_made_of_the_old_one():
-    op, x = REGISTRY["mul"], Tensor(np.float32([[3.0]]), requires_grad=True)
-    row = Tensor(np.float32([2.0]))
+    op, x = REGISTRY["mul"], wrap(np.float32([[3.0]]), requires_grad=True)
+    row = wrap(np.float32([2.0]))
     old = op.rules
 
     def gradients():
@@ -169,14 +169,14 @@ FUSED = {
 def test_ops_in_one_kernel_have_the_bits_of_ops_one_by_one(program, dtype, shape):
     operands = [draw(*shape, dtype=dtype) for _ in range(2)]
     check(operands, FUSED[program])
-    check([Tensor(np.asfortranarray(x.data)) for x in operands], FUSED[program])
+    check([wrap(np.asfortranarray(x.data)) for x in operands], FUSED[program])
 
 
 def test_a_rule_is_one_kernel():
     """The cotangent of gelu is made in one pass: nothing of its size besides its operands and result."""
-    x = Tensor(rng.normal(size=1 << 20).astype(np.float32), requires_grad=True)
+    x = wrap(rng.normal(size=1 << 20).astype(np.float32), requires_grad=True)
     y = F.gelu(x)
-    g = Tensor(np.ones(1 << 20, np.float32))
+    g = wrap(np.ones(1 << 20, np.float32))
     for _ in range(3):
         tw.autograd.grad(y, x, g, retain_graph=True)
     tracemalloc.start()
@@ -192,7 +192,7 @@ def test_rules_of_nodes_that_came_first_are_written_once(monkeypatch):
     written = []
     monkeypatch.setattr(tensor, "straight_rules", lambda *given: written.append(given) or straight_rules(*given))
     multiply = tensor._binary(tensor._Short(REGISTRY["mul"]))[0]
-    x = y = Tensor(np.float32([1, -2]), requires_grad=True)
+    x = y = wrap(np.float32([1, -2]), requires_grad=True)
     for _ in range(5):
         y = multiply(y, x)
     assert [tw.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() for _ in range(3)] == [[6, -192]] * 3

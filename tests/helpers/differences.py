@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamic import Tensor, autograd
+from dynamic import autograd
+from tests.helpers.wrapped import wrap
 
 STEP = 1e-5
 
@@ -20,9 +21,9 @@ def scalar(f: Callable[..., Any], weights: list[np.ndarray], rng: np.random.Gene
         outputs = [o for o in (y if isinstance(y, tuple) else (y,)) if o.dtype.kind == "f"]
         if not weights:
             weights.extend(rng.normal(size=o.shape) for o in outputs)
-        total = (outputs[0] * Tensor(weights[0])).sum()
+        total = (outputs[0] * wrap(weights[0])).sum()
         for o, w in zip(outputs[1:], weights[1:], strict=True):
-            total = total + (o * Tensor(w)).sum()
+            total = total + (o * wrap(w)).sum()
         return total
 
     return projected
@@ -44,12 +45,12 @@ def check_gradient(
     """
     rng = np.random.default_rng(20)
     value = scalar(f, [], rng)
-    value(*map(Tensor, arrays))
+    value(*map(wrap, arrays))
     moves = [x.dtype.kind == "f" and i not in fixed for i, x in enumerate(arrays)]
     directions = [rng.normal(size=x.shape) if move else None for x, move in zip(arrays, moves, strict=True)]
     if order == 2:
         value = gradient_along(value, [None if d is None else rng.normal(size=d.shape) for d in directions])
-    leaves = [Tensor(x, requires_grad=d is not None) for x, d in zip(arrays, directions, strict=True)]
+    leaves = [wrap(x, requires_grad=d is not None) for x, d in zip(arrays, directions, strict=True)]
     inputs = [x for x in leaves if x.requires_grad]
     y = value(*leaves)
     if y.requires_grad:
@@ -62,7 +63,7 @@ def check_gradient(
     def at(step: float) -> float:
         points = [x if d is None else x + step * d for x, d in zip(arrays, directions, strict=True)]
         return float(
-            value(*[Tensor(np.asarray(x), requires_grad=move) for x, move in zip(points, moves, strict=True)]).payload
+            value(*[wrap(np.asarray(x), requires_grad=move) for x, move in zip(points, moves, strict=True)]).payload
         )
 
     # Richardson: the error is O(STEP^4)
@@ -79,10 +80,10 @@ def gradient_along(value: Callable[..., Any], directions: list[np.ndarray | None
         inputs = [x for x in tensors if x.requires_grad]
         grads = autograd.grad(value(*tensors), inputs, create_graph=True, allow_unused=True)
         moved = [d for d in directions if d is not None]
-        total = Tensor(np.zeros(()))
+        total = wrap(np.zeros(()))
         for g, v in zip(grads, moved, strict=True):
             if g is not None:
-                total = total + (g * Tensor(v)).sum()
+                total = total + (g * wrap(v)).sum()
         return total
 
     return along

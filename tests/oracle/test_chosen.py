@@ -8,7 +8,7 @@ import pytest
 
 import common.ops.functional as F
 from common.core.errors import ArgumentError
-from common.tensor.base import Tensor
+from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(70)
 X = RNG.normal(size=(5, 6)) * 3
@@ -51,7 +51,7 @@ FORMULAS = {
                                 (np.log(4 * np.pi) + (X - Y) ** 2 / 2).mean() / 2),
     "triplet_margin_loss": (F.triplet_margin_loss, (X, Y, Y[::-1]),
                             np.maximum(distance(X, Y) - distance(X, Y[::-1]) + 1, 0).mean()),
-    "cosine_embedding_loss": (lambda a, b: F.cosine_embedding_loss(a, b, Tensor(SIGNS), 0.1), (X, Y),
+    "cosine_embedding_loss": (lambda a, b: F.cosine_embedding_loss(a, b, wrap(SIGNS), 0.1), (X, Y),
                               np.where(SIGNS == 1, 1 - COSINE, np.maximum(COSINE - 0.1, 0)).mean()),
     "multilabel_soft_margin_loss": (F.multilabel_soft_margin_loss, (X, COUNTS > 2),
                                     -np.where(COUNTS > 2, np.log(sigmoid(X)), np.log(sigmoid(-X))).mean()),
@@ -61,7 +61,7 @@ FORMULAS = {
 @pytest.mark.parametrize("name", FORMULAS)
 def test_values(name):
     f, arrays, expected = FORMULAS[name]
-    np.testing.assert_allclose(f(*map(Tensor, arrays)).numpy(), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(f(*map(wrap, arrays)).numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -71,7 +71,7 @@ def test_parts_and_neighbours_of_numbers(dtype):
     edges = [0, -0.0, info.tiny, -info.tiny / 2, info.smallest_subnormal, info.max, np.inf, -np.inf, np.nan, 1, -1]
     patterns = rng.integers(0, 256, 8 * 4000, dtype=np.uint8).view(dtype)  # all exponents
     x = np.concatenate([np.array(edges, dtype), patterns])
-    mantissa, exponent = (t.numpy() for t in F.frexp(Tensor(x)))
+    mantissa, exponent = (t.numpy() for t in F.frexp(wrap(x)))
     assert exponent.dtype == np.int32
     finite = np.isfinite(x)
     pairs = [math.frexp(v) for v in x[finite].tolist()]
@@ -81,7 +81,7 @@ def test_parts_and_neighbours_of_numbers(dtype):
     assert not exponent[~finite].any()
     y = rng.permutation(x)
     with np.errstate(all="ignore"):
-        found, expected = F.nextafter(Tensor(x), Tensor(y)).numpy(), np.nextafter(x, y)
+        found, expected = F.nextafter(wrap(x), wrap(y)).numpy(), np.nextafter(x, y)
     assert np.array_equal(found, expected, equal_nan=True)
     number = ~np.isnan(expected)
     assert np.array_equal(np.signbit(found[number]), np.signbit(expected[number]))
@@ -89,7 +89,7 @@ def test_parts_and_neighbours_of_numbers(dtype):
 
 def test_the_mode_is_the_most_frequent_and_smallest_and_stands_last():
     x = np.random.default_rng(0).integers(0, 3, (40, 7))
-    values, indices = (t.numpy() for t in F.mode(Tensor(x), 1))
+    values, indices = (t.numpy() for t in F.mode(wrap(x), 1))
     for row, value, index in zip(x.tolist(), values, indices, strict=True):
         counts = Counter(row)
         assert value == min(v for v in counts if counts[v] == max(counts.values()))
@@ -99,7 +99,7 @@ def test_the_mode_is_the_most_frequent_and_smallest_and_stands_last():
 def test_nan_is_left_out_of_medians_as_long_as_there_is_anything_else():
     x = HOLES.copy()
     x[2] = np.nan
-    values, indices = (t.numpy() for t in F.nanmedian(Tensor(x), 1))
+    values, indices = (t.numpy() for t in F.nanmedian(wrap(x), 1))
     for row, value, index in zip(x, values, indices, strict=True):
         rest = np.sort(row[~np.isnan(row)])
         assert np.array_equal(value, rest[(len(rest) - 1) // 2] if len(rest) else np.nan, equal_nan=True)
@@ -108,19 +108,19 @@ def test_nan_is_left_out_of_medians_as_long_as_there_is_anything_else():
 
 def test_counts_of_integers():
     x, w = np.array([3, 1, 3, 0]), np.array([0.5, 2.0, 0.25, 1.0])
-    assert F.bincount(Tensor(x)).tolist() == np.bincount(x).tolist()
-    assert F.bincount(Tensor(x), Tensor(w), 6).tolist() == np.bincount(x, w, 6).tolist()
-    assert F.bincount(Tensor(x[:0]), minlength=2).tolist() == [0, 0]
+    assert F.bincount(wrap(x)).tolist() == np.bincount(x).tolist()
+    assert F.bincount(wrap(x), wrap(w), 6).tolist() == np.bincount(x, w, 6).tolist()
+    assert F.bincount(wrap(x[:0]), minlength=2).tolist() == [0, 0]
     with pytest.raises(ArgumentError, match="non-negative"):
-        F.bincount(Tensor(-x))
+        F.bincount(wrap(-x))
 
 
 def test_the_mean_over_labels_is_that_of_the_input_s_last_dimension():
     weight = 0.5 + np.arange(2.0 * X.size).reshape(2, *X.shape)  # more dimensions than the input
-    found = F.multilabel_soft_margin_loss(Tensor(X), Tensor(COUNTS > 2), Tensor(weight[0]), reduction="none")
+    found = F.multilabel_soft_margin_loss(wrap(X), wrap(COUNTS > 2), wrap(weight[0]), reduction="none")
     each = -np.where(COUNTS > 2, np.log(sigmoid(X)), np.log(sigmoid(-X)))
     np.testing.assert_allclose(found.numpy(), (each * weight[0]).mean(1), rtol=1e-12)
-    found = F.multilabel_soft_margin_loss(Tensor(X), Tensor(COUNTS > 2), Tensor(weight), reduction="none")
+    found = F.multilabel_soft_margin_loss(wrap(X), wrap(COUNTS > 2), wrap(weight), reduction="none")
     np.testing.assert_allclose(found.numpy(), (each * weight).sum(1) / X.shape[1], rtol=1e-12)
 
 
@@ -136,14 +136,14 @@ def test_what_is_combined_at_indices(reduce, include_self):
             sent = SRC[i, INDEX[i] == k].tolist()
             if sent:
                 expected[i, k] = _COMBINE[reduce]([X[i, k]] * include_self + sent)
-    operands = (Tensor(X), 1, Tensor(INDEX), Tensor(SRC), reduce)
+    operands = (wrap(X), 1, wrap(INDEX), wrap(SRC), reduce)
     found = F.scatter_reduce(*operands, include_self=include_self)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-13)
 
 
 def test_gradients_of_products_at_indices_with_zeros():
     """The product of the others, whether none, one or two of them are 0."""
-    x, v = Tensor(np.ones(3)), Tensor(np.array([2.0, 3.0, 0.0, 5.0, 0.0, 0.0])).requires_grad_()
-    index = Tensor(np.array([0, 0, 1, 1, 2, 2]))
+    x, v = wrap(np.ones(3)), wrap(np.array([2.0, 3.0, 0.0, 5.0, 0.0, 0.0])).requires_grad_()
+    index = wrap(np.array([0, 0, 1, 1, 2, 2]))
     F.scatter_reduce(x, 0, index, v, "prod").sum().backward()
     assert v.grad.tolist() == [3.0, 2.0, 5.0, 0.0, 0.0, 0.0]

@@ -5,9 +5,9 @@ import pytest
 
 import dynamic as tw
 import static
-from common.tensor.base import Tensor
 from tests.helpers.control import CASES, recurrence
 from tests.helpers.differences import check_gradient
+from tests.helpers.wrapped import wrap
 
 ORDERS = [(name, order) for name, case in CASES.items() for order in (1, 2)[: 1 + case.twice]]
 
@@ -30,7 +30,7 @@ def test_a_scan_is_a_loop():
     for v in x:
         h = np.tanh(h @ w + v) * w.sum()
         products.append(h * 2 * (v * h))
-    ours = [y.numpy() for y in recurrence(Tensor(x), Tensor(w))]
+    ours = [y.numpy() for y in recurrence(wrap(x), wrap(w))]
     for actual, expected in zip(ours, (h, np.array(products), h * w[0]), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
 

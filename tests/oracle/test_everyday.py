@@ -10,7 +10,7 @@ import dynamic
 import static
 from common.core.errors import TwingradError
 from common.core.op import REGISTRY
-from common.tensor.base import Tensor
+from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(50)
 X = RNG.normal(size=(5, 6)) * 3
@@ -71,17 +71,17 @@ FORMULAS = {
 @pytest.mark.parametrize("name", FORMULAS)
 def test_values(name):
     f, arrays, expected = FORMULAS[name]
-    np.testing.assert_allclose(f(*map(Tensor, arrays)).numpy(), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(f(*map(wrap, arrays)).numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_nan_makes_medians_and_quantiles_nan(axis):
     x = X.copy()
     x[1, 2] = np.nan
-    found = F.median(Tensor(x), axis)
+    found = F.median(wrap(x), axis)
     values, place = (found, None) if axis is None else (found.values, found.indices)
     assert np.array_equal(np.isnan(values.numpy()), np.isnan(x).any(axis))
-    assert np.array_equal(np.isnan(F.quantile(Tensor(x), 0.5, axis).numpy()), np.isnan(x).any(axis))
+    assert np.array_equal(np.isnan(F.quantile(wrap(x), 0.5, axis).numpy()), np.isnan(x).any(axis))
     if place is not None:
         picked = np.take_along_axis(x, np.expand_dims(place.numpy(), axis), axis).squeeze(axis)
         assert np.array_equal(picked, values.numpy(), equal_nan=True)
@@ -89,9 +89,9 @@ def test_nan_makes_medians_and_quantiles_nan(axis):
 
 def test_isin_and_differences_of_bools():
     x = np.array([[1, 2], [3, 4]])
-    assert F.isin(Tensor(x), Tensor(np.array([4, 1]))).tolist() == [[True, False], [False, True]]
-    assert F.isin(Tensor(x), Tensor(np.array([4])), invert=True).tolist() == [[True, True], [True, False]]
-    assert F.diff(Tensor(np.array([True, True, False]))).tolist() == [False, True]
+    assert F.isin(wrap(x), wrap(np.array([4, 1]))).tolist() == [[True, False], [False, True]]
+    assert F.isin(wrap(x), wrap(np.array([4])), invert=True).tolist() == [[True, True], [True, False]]
+    assert F.diff(wrap(np.array([True, True, False]))).tolist() == [False, True]
 
 
 def step(cell, x, h, c):
@@ -114,11 +114,11 @@ def test_cells(kind):
     cell = getattr(dynamic.nn, kind)(3, 4, dtype=np.float64)
     x, h, c = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4))
     state = (h, c) if kind == "LSTMCell" else h
-    given = tuple(map(Tensor, state)) if kind == "LSTMCell" else Tensor(h)
-    found, expected = cell(Tensor(x), given), step(cell, x, h, c)
+    given = tuple(map(wrap, state)) if kind == "LSTMCell" else wrap(h)
+    found, expected = cell(wrap(x), given), step(cell, x, h, c)
     for y, z in zip(*((found, expected) if kind == "LSTMCell" else ([found], [expected])), strict=True):
         np.testing.assert_allclose(y.detach().numpy(), z, rtol=1e-12)
-    first, zeros = cell(Tensor(x)), step(cell, x, h * 0, c * 0)
+    first, zeros = cell(wrap(x)), step(cell, x, h * 0, c * 0)
     np.testing.assert_allclose((first[0] if kind == "LSTMCell" else first).detach().numpy(),
                                zeros[0] if kind == "LSTMCell" else zeros, rtol=1e-12)  # fmt: skip
 
@@ -176,14 +176,14 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_refuses(what):
     with pytest.raises(TwingradError) as raised:
-        REFUSED[what](Tensor(X))
+        REFUSED[what](wrap(X))
     assert len(str(raised.value)) > 20
 
 
 def test_kernels_that_index_refuse_shapes_that_do_not_belong_together():
     """What public functions guard, ops refuse themselves: nothing reads or writes out of bounds."""
-    x, short = Tensor(np.zeros((4, 5))), Tensor(np.zeros((2, 5)))
-    index, row = Tensor(np.zeros((4, 5), np.int64)), Tensor(np.zeros(7, np.int64))
+    x, short = wrap(np.zeros((4, 5))), wrap(np.zeros((2, 5)))
+    index, row = wrap(np.zeros((4, 5), np.int64)), wrap(np.zeros(7, np.int64))
     calls = [
         lambda: REGISTRY["gather"](short, index, dim=1), lambda: REGISTRY["gather"](x, row, dim=0),
         lambda: REGISTRY["scatter_zeros"](short, index, extent=5, dim=1),
@@ -191,7 +191,7 @@ def test_kernels_that_index_refuse_shapes_that_do_not_belong_together():
         lambda: REGISTRY["pick"](x, row), lambda: REGISTRY["spread"](x, row, extent=5),
         lambda: REGISTRY["index_get2"](x, row, row, dim=1, wrap=True),
         lambda: REGISTRY["index_add1"](x, short, row, dim=0, wrap=True),
-        lambda: REGISTRY["index_set1"](x, Tensor(np.zeros((7, 5), np.float32)), row, dim=0, wrap=True),
+        lambda: REGISTRY["index_set1"](x, wrap(np.zeros((7, 5), np.float32)), row, dim=0, wrap=True),
         lambda: REGISTRY["index_clear3"](x, row, row, row, dim=0, wrap=True),
         lambda: REGISTRY["index_put_zeros1"](x, row, extents=(9,), dim=0, wrap=True),
     ]  # fmt: skip

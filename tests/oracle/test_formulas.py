@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import common.ops.functional as F
-from common.tensor.base import Tensor
+from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(40)
 X = RNG.normal(size=(7, 5)) * 3
@@ -16,7 +16,7 @@ T = RNG.integers(0, 5, 7)
 
 
 def ours(f, *arrays, dtype=np.float64):
-    return f(*[Tensor(a.astype(dtype) if a.dtype.kind == "f" else a) for a in arrays]).numpy()
+    return f(*[wrap(a.astype(dtype) if a.dtype.kind == "f" else a) for a in arrays]).numpy()
 
 
 def softmax(x, axis):
@@ -129,10 +129,10 @@ def test_extreme_rows_do_not_overflow():
 
 @pytest.mark.quick
 def test_ties_share_the_gradient():
-    x = Tensor(np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), requires_grad=True)
-    F.amax(x, 1).backward(Tensor(np.array([6.0, 9.0])))
+    x = wrap(np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), requires_grad=True)
+    F.amax(x, 1).backward(wrap(np.array([6.0, 9.0])))
     np.testing.assert_array_equal(x.grad.numpy(), [[0, 3, 3], [3, 3, 3]])
-    a, b = (Tensor(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))
-    F.maximum(a, b).backward(Tensor(np.array([4.0, 8.0])))
+    a, b = (wrap(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))
+    F.maximum(a, b).backward(wrap(np.array([4.0, 8.0])))
     np.testing.assert_array_equal(a.grad.numpy(), [2, 4])
     np.testing.assert_array_equal(b.grad.numpy(), [2, 4])

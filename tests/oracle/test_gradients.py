@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from common.core.op import REGISTRY
-from dynamic import Tensor, autograd
+from dynamic import autograd
 from tests.helpers import proofs
 from tests.helpers.cases import CASES, PROGRAMS, internal, proved_by_others
 from tests.helpers.differences import check_gradient
 from tests.helpers.proofs import core, share
+from tests.helpers.wrapped import wrap
 
 SMOOTH = [case for cases in CASES.values() for case in cases if case.differentiable] + PROGRAMS
 FIRST = {case.label for cases in CASES.values() for case in [*filter(lambda c: c.differentiable, cases)][:1]}
@@ -64,7 +65,7 @@ def test_op(op):
 def test_an_op_has_no_derivative_by_some_operands(name):
     op = REGISTRY[name]
     for operands, attrs in op.samples(np.random.default_rng(2), "float64"):
-        tensors = [Tensor(x, requires_grad=x.dtype.kind == "f") for x in operands]
+        tensors = [wrap(x, requires_grad=x.dtype.kind == "f") for x in operands]
         grads = autograd.grad(op(*tensors, **attrs).sum(), [t for t in tensors if t.requires_grad], allow_unused=True)
         assert [i for i, g in enumerate(grads) if g is None] == list(FIXED[name])
 

@@ -11,6 +11,7 @@ import static
 from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.tensor.base import Tensor
 from tests.helpers.cases_linalg import EQUATIONS
+from tests.helpers.wrapped import wrap
 
 
 def ints(rng, *shape):
@@ -99,7 +100,7 @@ def test_matmul_of_every_mixture_of_dimensions():
         fitting += 1
         assert_same(dynamic.matmul(x, y), expected)
         assert_same(static.matmul(x, y), expected)
-        for result in (Tensor(x) @ y, x @ Tensor(y)):
+        for result in (wrap(x) @ y, x @ wrap(y)):
             assert type(result) is Tensor
             assert_same(result, expected)
     assert fitting > 60
@@ -173,19 +174,19 @@ FORMULAS["bilinear"] = (F.bilinear, (_x, _y, _w, _b), np.einsum("ni,oij,nj->no",
 def test_value(name):
     f, arrays, expected = FORMULAS[name]
     for kind in ("int64", "float64"):  # small integers are exact in both
-        assert_same(f(*[Tensor(x.astype(kind)) for x in arrays]).numpy(), np.asarray(expected))
+        assert_same(f(*[wrap(x.astype(kind)) for x in arrays]).numpy(), np.asarray(expected))
 
 
 def test_a_beta_of_zero_ignores_the_input():
-    nan = Tensor(np.full((3, 5), np.nan))
-    a, b = Tensor(A.astype(float)), Tensor(B.astype(float))
+    nan = wrap(np.full((3, 5), np.nan))
+    a, b = wrap(A.astype(float)), wrap(B.astype(float))
     assert_same(F.addmm(nan, a, b, beta=0).numpy(), (A @ B).astype(float))
 
 
 def test_einsum_contracts_from_left_to_right():
     """The order of contraction is part of the definition: the bits are those of the products written out."""
     rng = np.random.default_rng(57)
-    a, b, c = (Tensor(rng.normal(size=s).astype(np.float32)) for s in ((20, 30), (30, 40), (40, 5)))
+    a, b, c = (wrap(rng.normal(size=s).astype(np.float32)) for s in ((20, 30), (30, 40), (40, 5)))
     left, right = (a @ b) @ c, a @ (b @ c)
     assert left.numpy().tobytes() != right.numpy().tobytes()
     for result in (F.einsum("ij,jk,kl->il", a, b, c), F.chain_matmul(a, b, c), F.multi_dot([a, b, c])):

@@ -8,7 +8,7 @@ import pytest
 import common.ops.functional as F
 import dynamic as tw
 from common.core.errors import ArgumentError, ShapeError
-from common.tensor.base import Tensor
+from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(50)
 X, Y = RNG.normal(size=(2, 6, 4))
@@ -18,7 +18,7 @@ LOG = np.log(np.exp(X) / np.exp(X).sum(1, keepdims=True))
 
 
 def ours(f, *arrays):
-    return f(*map(Tensor, arrays)).numpy()
+    return f(*map(wrap, arrays)).numpy()
 
 
 def each(f, *arrays):

@@ -5,9 +5,9 @@ import pytest
 
 import common.ops.functional as F
 from common.autograd import backward as autograd
-from common.tensor.base import Tensor
 from static.jit.function import CompiledFunction
 from tests.bits import assert_same_bits
+from tests.helpers.wrapped import wrap
 from tests.oracle.test_kernels import ordered_sum
 
 pytestmark = pytest.mark.quick
@@ -28,7 +28,7 @@ def both(f, *arrays):
         leaves = [x.detach().requires_grad_() for x in tensors]
         return [x.detach() for x in f(*leaves)]
 
-    eager = [x.numpy() for x in program(*map(Tensor, arrays))]
+    eager = [x.numpy() for x in program(*map(wrap, arrays))]
     for a, b in zip(eager, CompiledFunction(program)(*arrays), strict=True):
         assert_same_bits(b, a, "compiled")
     return eager
@@ -38,9 +38,9 @@ def test_contributions_are_added_from_the_last_consumer_to_the_first():
     x, a, b, c, d = normals(1, *[200] * 5)
 
     def f(x):
-        first = x * Tensor(a)
-        left = first + x * Tensor(b)
-        right = x * Tensor(c) + x * Tensor(d)
+        first = x * wrap(a)
+        left = first + x * wrap(b)
+        right = x * wrap(c) + x * wrap(d)
         return autograd.grad(F.sum(left + right), x)
 
     (grad,) = both(f, x)
@@ -52,7 +52,7 @@ def test_operands_of_one_node_are_taken_from_left_to_right():
     x, a = normals(2, 100, 100)
 
     def f(x):
-        return autograd.grad(F.where(Tensor(a > 0), x * Tensor(a), x), x, Tensor(a))
+        return autograd.grad(F.where(wrap(a > 0), x * wrap(a), x), x, wrap(a))
 
     (grad,) = both(f, x)
     # where's contribution to its last operand comes before that of the older mul
@@ -61,7 +61,7 @@ def test_operands_of_one_node_are_taken_from_left_to_right():
 
 def test_a_missing_contribution_is_no_zero():
     (x,), seed = normals(3, 5), np.full(5, -0.0, f4)
-    (grad,) = both(lambda x: autograd.grad(x * 1.0, x, Tensor(seed)), x)
+    (grad,) = both(lambda x: autograd.grad(x * 1.0, x, wrap(seed)), x)
     assert_same_bits(grad, seed, "the gradient -0.0")
 
 
@@ -69,8 +69,8 @@ def test_a_leaf_is_totalled_before_it_is_added_to_grad():
     x, a, b, c = normals(4, *[300] * 4)
 
     def f(x):
-        F.sum(x * Tensor(a)).backward()
-        F.sum(x * Tensor(b) + x * Tensor(c)).backward()
+        F.sum(x * wrap(a)).backward()
+        F.sum(x * wrap(b) + x * wrap(c)).backward()
         return [x.grad]
 
     (grad,) = both(f, x)
@@ -80,7 +80,7 @@ def test_a_leaf_is_totalled_before_it_is_added_to_grad():
 
 def test_undoing_a_broadcast_is_one_sum():
     x, g = normals(5, (1, 1), (40, 37))
-    (grad,) = both(lambda x: autograd.grad(x + Tensor(np.zeros((40, 37), f4)), x, Tensor(g)), x)
+    (grad,) = both(lambda x: autograd.grad(x + wrap(np.zeros((40, 37), f4)), x, wrap(g)), x)
     expected = ordered_sum(g.ravel())
     assert_same_bits(grad, expected.reshape(1, 1), "x.grad")
     by_axis = ordered_sum(np.array([ordered_sum(row) for row in g]))
@@ -108,8 +108,8 @@ def test_contributions_are_cast_before_they_are_added():
     (x,), (a, b) = normals(6, 100), np.random.default_rng(6).normal(size=(2, 100))
 
     def f(x):
-        wide = x.double() * Tensor(a)
-        return autograd.grad(F.sum(wide) + F.sum(x.double() * Tensor(b)), x)
+        wide = x.double() * wrap(a)
+        return autograd.grad(F.sum(wide) + F.sum(x.double() * wrap(b)), x)
 
     (grad,) = both(f, x)
     assert_same_bits(grad, b.astype(f4) + a.astype(f4), "x.grad")
@@ -117,7 +117,7 @@ def test_contributions_are_cast_before_they_are_added():
 
 def test_gradients_of_a_slice_are_placed_then_added():
     x, a, b = normals(7, 10, 4, 10)
-    (grad,) = both(lambda x: autograd.grad(F.sum(x[2:6] * Tensor(a)) + F.sum(x * Tensor(b)), x), x)
+    (grad,) = both(lambda x: autograd.grad(F.sum(x[2:6] * wrap(a)) + F.sum(x * wrap(b)), x), x)
     placed = np.zeros(10, f4)
     placed[2:6] = a
     assert_same_bits(grad, b + placed, "x.grad")
@@ -135,17 +135,17 @@ def test_special_values_have_the_documented_results():
     ]  # fmt: skip
     for dtype in (np.float32, np.float64):
         for f, operands, expected in table:
-            result = f(*[Tensor(np.array([v], dtype)) for v in operands]).numpy()
+            result = f(*[wrap(np.array([v], dtype)) for v in operands]).numpy()
             assert_same_bits(result, np.array([expected], dtype), f"{f}{operands}")
 
 
 def test_integers_follow_their_table():
     low, big = np.iinfo(np.int32).min, np.iinfo(np.int32).max
-    x = Tensor(np.array([low, big], np.int32))
+    x = wrap(np.array([low, big], np.int32))
     assert_same_bits((x + 1).numpy(), np.array([low + 1, low], np.int32), "sums wrap")
     assert_same_bits((-x).numpy(), np.array([low, -big], np.int32), "negation wraps")
     assert_same_bits(F.abs(x).numpy(), np.array([low, big], np.int32), "the magnitude wraps")
     values = np.array([np.nan, np.inf, -np.inf, 1e30, -2.7, 2.7], f4)
     limits = np.iinfo(np.int64)
     expected = np.array([0, limits.max, limits.min, limits.max, -2, 2])
-    assert_same_bits(Tensor(values).to(np.int64).numpy(), expected, "float to int saturates")
+    assert_same_bits(wrap(values).to(np.int64).numpy(), expected, "float to int saturates")

@@ -6,9 +6,9 @@ import pytest
 import dynamic
 import static
 from common.core.errors import TwingradError
-from dynamic import Tensor
 from tests.bits import assert_all_same_bits
 from tests.helpers.differences import check_gradient
+from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(5)
 KINDS = ["RNN", "GRU", "LSTM"]
@@ -88,13 +88,13 @@ def test_every_step_of_every_layer(kind, options):
     turned = x.swapaxes(0, 1) if options.get("batch_first") else x
     for first in (hx, [h * 0 for h in hx]):
         y, *ends = run(kind, weights, turned, *first, layers, directions)
-        given = states_of(kind, [Tensor(h) for h in first])
-        found = flat(module(Tensor(x), given) if first is hx else module(Tensor(x)))
+        given = states_of(kind, [wrap(h) for h in first])
+        found = flat(module(wrap(x), given) if first is hx else module(wrap(x)))
         expected = [y.swapaxes(0, 1) if options.get("batch_first") else y, *ends][: len(found)]
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-12, atol=1e-13)
-    alone = flat(module(Tensor(np.ascontiguousarray(turned[:, 1])), states_of(kind, [Tensor(h[:, 1]) for h in hx])))
-    whole = flat(module(Tensor(x), states_of(kind, [Tensor(h) for h in hx])))
+    alone = flat(module(wrap(np.ascontiguousarray(turned[:, 1])), states_of(kind, [wrap(h[:, 1]) for h in hx])))
+    whole = flat(module(wrap(x), states_of(kind, [wrap(h) for h in hx])))
     for a, b in zip(alone, whole, strict=True):
         at = 0 if options.get("batch_first") and a is alone[0] else 1
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy().take(1, at), rtol=1e-12, atol=1e-13)
@@ -141,25 +141,25 @@ def test_gradients(kind, more):
 
     def of_weights(u):
         state = dict(module.named_parameters()) | {"weight_hh_l1": u}
-        return sum(y.sum() for y in flat(dynamic.func.functional_call(module, state, (Tensor(X),))))
+        return sum(y.sum() for y in flat(dynamic.func.functional_call(module, state, (wrap(X),))))
 
     check_gradient(of_weights, [weight * 0.3], f"{kind}: weights")
 
 
 X = RNG.normal(size=(3, BATCH, IN))
 REFUSED = {
-    "width of the input": lambda m: m(Tensor(X[..., :2])),
-    "rank of the input": lambda m: m(Tensor(X[0, 0])),
-    "layers of the state": lambda m: m(Tensor(X), Tensor(np.zeros((3, BATCH, OUT)))),
-    "batch of the state": lambda m: m(Tensor(X), Tensor(np.zeros((1, BATCH + 1, OUT)))),
-    "state of one sequence": lambda m: m(Tensor(X[:, 0]), Tensor(np.zeros((1, BATCH, OUT)))),
+    "width of the input": lambda m: m(wrap(X[..., :2])),
+    "rank of the input": lambda m: m(wrap(X[0, 0])),
+    "layers of the state": lambda m: m(wrap(X), wrap(np.zeros((3, BATCH, OUT)))),
+    "batch of the state": lambda m: m(wrap(X), wrap(np.zeros((1, BATCH + 1, OUT)))),
+    "state of one sequence": lambda m: m(wrap(X[:, 0]), wrap(np.zeros((1, BATCH, OUT)))),
     "nonlinearity": lambda m: dynamic.nn.RNN(IN, OUT, nonlinearity="sin"),
     "probability": lambda m: dynamic.nn.LSTM(IN, OUT, dropout=1.0),
     "layers": lambda m: dynamic.nn.GRU(IN, OUT, num_layers=0),
     "projection": lambda m: dynamic.nn.GRU(IN, OUT, proj_size=2),
     "size of the projection": lambda m: dynamic.nn.LSTM(IN, OUT, proj_size=OUT),
     "state of the projection": lambda m: dynamic.nn.LSTM(IN, OUT, proj_size=2)(
-        Tensor(X), (Tensor(np.zeros((1, BATCH, OUT))), Tensor(np.zeros((1, BATCH, OUT))))
+        wrap(X), (wrap(np.zeros((1, BATCH, OUT))), wrap(np.zeros((1, BATCH, OUT))))
     ),
 }
 

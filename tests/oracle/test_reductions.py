@@ -15,9 +15,9 @@ from common.ops.reduce.mapped_sums import (
     sum_of_magnitudes,
     sum_of_squares,
 )
-from common.tensor.base import Tensor
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import each
+from tests.helpers.wrapped import wrap
 from tests.kernels.run import assert_same_bits as same_bits
 from tests.parity.arrays import mixed
 
@@ -48,7 +48,7 @@ FORMULAS = {
 
 
 def tensor(x, dtype=np.float64):
-    return Tensor(np.asarray(x, dtype))
+    return wrap(np.asarray(x, dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,15 +75,15 @@ def test_truth(dim, dtype):
     for share in (0.02, 0.5, 0.98):
         x = (RNG.random((6, 70, 5)) < share).astype(dtype) * np.asarray(3, dtype)
         kind = np.dtype("uint8" if dtype == "uint8" else "bool")
-        assert_same_bits(F.any(Tensor(x), dim).numpy(), np.asarray(x.any(dim)).astype(kind), "any")
-        assert_same_bits(F.all(Tensor(x), dim).numpy(), np.asarray(x.all(dim)).astype(kind), "all")
+        assert_same_bits(F.any(wrap(x), dim).numpy(), np.asarray(x.any(dim)).astype(kind), "any")
+        assert_same_bits(F.all(wrap(x), dim).numpy(), np.asarray(x.all(dim)).astype(kind), "all")
         counted = np.asarray(np.count_nonzero(x, dim), np.int64)
-        assert_same_bits(F.count_nonzero(Tensor(x), dim).numpy(), counted, "count_nonzero")
+        assert_same_bits(F.count_nonzero(wrap(x), dim).numpy(), counted, "count_nonzero")
 
 
 def test_truth_of_nothing_and_of_nan():
     for shape, dim in (((0,), None), ((0, 3), 0), ((3, 0), 1), ((2, 0, 3), 1)):
-        x = Tensor(np.ones(shape, np.float32))
+        x = wrap(np.ones(shape, np.float32))
         assert not F.any(x, dim).numpy().any()
         assert F.all(x, dim).numpy().all()
         assert F.count_nonzero(x, dim).numpy().sum() == 0
@@ -139,7 +139,7 @@ def test_norms_of_special_values():
 
 
 def test_arguments_that_are_refused():
-    ints = Tensor(np.arange(4))
+    ints = wrap(np.arange(4))
     for name in ("mean", "var", "std", "var_mean", "norm", "nanmean"):
         with pytest.raises(DTypeError, match=rf"{name}\(\): input dtype should be floating point, got int64"):
             getattr(F, name)(ints)
@@ -156,15 +156,15 @@ def test_arguments_that_are_refused():
 def test_positions_in_large_integers():
     """Above 2**53 neighbours are one float64; ties give the first, nan wins."""
     big = 2**53
-    x = Tensor(np.array([[big, big + 1, big + 1], [-big - 1, -big, -big - 1]]))
+    x = wrap(np.array([[big, big + 1, big + 1], [-big - 1, -big, -big - 1]]))
     assert F.argmax(x, 1).tolist() == [1, 1]
     assert F.argmin(x, 1).tolist() == [0, 0]
     assert F.argmax(tensor([1.0, nan, 3.0, nan])).tolist() == 1
     for dtype in ("bool", "uint8", "int8", "int16", "int32"):
         y = RNG.integers(0, 2 if dtype == "bool" else 100, (5, 40, 3)).astype(dtype)
         for dim in range(3):
-            assert_same_bits(F.argmax(Tensor(y), dim).numpy(), y.argmax(dim), dtype)
-            assert_same_bits(F.argmin(Tensor(y), dim).numpy(), y.argmin(dim), dtype)
+            assert_same_bits(F.argmax(wrap(y), dim).numpy(), y.argmax(dim), dtype)
+            assert_same_bits(F.argmin(wrap(y), dim).numpy(), y.argmin(dim), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -173,7 +173,7 @@ def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
     """What the eager engine runs as one kernel, written out with ops, where blocks and tiles meet."""
     x = mixed(RNG, shape, dtype, 0.0005)
     for dim in range(x.ndim):
-        t = Tensor(x)
+        t = wrap(x)
         mean = F.mean(t, dim, True)
         pairs = {
             "squares": (sum_of_squares(t, dim=(dim,), keepdim=False), F.sum(t * t, dim)),
@@ -185,5 +185,5 @@ def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
         }
         for name, (one, composed) in pairs.items():
             assert_same_bits(one.numpy(), composed.numpy(), f"{name} over {dim}")
-        flags = Tensor(x > 0)
+        flags = wrap(x > 0)
         assert_same_bits(F.sum(flags, dim).numpy(), (x > 0).sum(dim), f"truths over {dim}")

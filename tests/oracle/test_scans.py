@@ -10,10 +10,10 @@ import pytest
 import common.ops.functional as F
 import dynamic
 from common.autograd import backward as autograd
-from common.tensor.base import Tensor
 from static.jit.function import CompiledFunction
 from static.running import executable
 from tests.bits import assert_same_bits
+from tests.helpers.wrapped import wrap
 from tests.parity.arrays import SIZES, mixed
 
 RNG = np.random.default_rng(61)
@@ -41,8 +41,8 @@ def test_product_follows_the_definition(n, dtype):
     columns = np.stack([x, x[::-1], -x], 1)
     program = CompiledFunction(lambda x: (F.prod(x, 0), F.prod(x * 1, 0)))
     expected = np.array([ordered_product(column) for column in columns.T], columns.dtype)
-    assert_same_bits(F.prod(Tensor(columns), 0).numpy(), expected, f"columns of {n}")
-    assert_same_bits(F.prod(Tensor(np.ascontiguousarray(columns.T)), 1).numpy(), expected, f"rows of {n}")
+    assert_same_bits(F.prod(wrap(columns), 0).numpy(), expected, f"columns of {n}")
+    assert_same_bits(F.prod(wrap(np.ascontiguousarray(columns.T)), 1).numpy(), expected, f"rows of {n}")
     for result in program(columns):
         assert_same_bits(result, expected, f"columns of {n}, compiled")
 
@@ -63,10 +63,10 @@ def test_running_results_follow_the_definition(name, dtype):
                     state = state + held(v) if name == "cumsum" else state * held(v)
                     out[i] = state.astype(result)
         f = getattr(F, name)
-        assert_same_bits(f(Tensor(x), 1).numpy(), expected, f"{name} of rows")
-        turned = f(Tensor(np.ascontiguousarray(x.T)), 0).numpy()
+        assert_same_bits(f(wrap(x), 1).numpy(), expected, f"{name} of rows")
+        turned = f(wrap(np.ascontiguousarray(x.T)), 0).numpy()
         assert_same_bits(turned, np.ascontiguousarray(expected.T), f"{name} of columns")
-        middle = f(Tensor(np.stack([x.T, x.T])), 1).numpy()
+        middle = f(wrap(np.stack([x.T, x.T])), 1).numpy()
         assert_same_bits(middle, np.stack([expected.T] * 2), f"{name} in the middle")
 
 
@@ -77,7 +77,7 @@ def test_running_extremes(dtype):
         x = mixed(RNG, (4, n), dtype, special)
         x[:, n // 2] = x[:, 0]
         for name, accumulate in (("cummax", np.maximum), ("cummin", np.minimum)):
-            values, indices = (part.numpy() for part in getattr(F, name)(Tensor(x), 1))
+            values, indices = (part.numpy() for part in getattr(F, name)(wrap(x), 1))
             np.testing.assert_array_equal(values, accumulate.accumulate(x, 1))
             assert_same_bits(values, np.take_along_axis(x, indices, 1), "values are at the positions")
             for row, at in zip(x, indices, strict=True):
@@ -89,7 +89,7 @@ def test_running_extremes(dtype):
 
 
 def test_zeros_have_an_order():
-    x = Tensor(np.array([-0.0, 0.0, -0.0, 0.0, -0.0]))
+    x = wrap(np.array([-0.0, 0.0, -0.0, 0.0, -0.0]))
     assert F.cummax(x, 0).indices.tolist() == [0, 1, 1, 3, 3]
     assert F.cummin(x, 0).indices.tolist() == [0, 0, 2, 2, 4]
 
@@ -98,7 +98,7 @@ def test_zeros_have_an_order():
 def test_logcumsumexp(dtype, bound):
     rows = [RNG.normal(size=200) * 50, np.sort(RNG.normal(size=200) * 300), -np.sort(RNG.normal(size=200) * 300)]
     for row in np.array(rows, dtype):
-        actual = F.logcumsumexp(Tensor(row), 0).numpy()
+        actual = F.logcumsumexp(wrap(row), 0).numpy()
         with mpmath.workdps(40):
             total, expected = mpmath.mpf(0), []
             for v in row:
@@ -109,12 +109,12 @@ def test_logcumsumexp(dtype, bound):
 
 def test_logcumsumexp_of_infinities():
     def of(*values):
-        return F.logcumsumexp(Tensor(np.array(values)), 0).tolist()
+        return F.logcumsumexp(wrap(np.array(values)), 0).tolist()
 
     assert of(-inf, -inf, -1e5, 0.0) == [-inf, -inf, -1e5, 0.0]
     assert of(1000.0, inf, 0.0) == [1000.0, inf, inf]
     assert np.isnan(of(0.0, nan, 1.0)).tolist() == [False, True, True]
-    x = Tensor(np.array([-inf, 1.0, 2.0]), requires_grad=True)
+    x = wrap(np.array([-inf, 1.0, 2.0]), requires_grad=True)
     F.logcumsumexp(x, 0).sum().backward()
     later = 1 / (1 + np.exp(1.0))
     np.testing.assert_allclose(x.grad.numpy(), [0, 1 + later, 1 - later])
@@ -124,7 +124,7 @@ def test_second_derivatives_of_logcumsumexp_of_large_numbers():
     """Those of the same numbers less 1000: it is the same function, shifted."""
 
     def second(values):
-        x = Tensor(np.array(values), requires_grad=True)
+        x = wrap(np.array(values), requires_grad=True)
         (g,) = dynamic.autograd.grad(F.logcumsumexp(x, 0).sum(), x, create_graph=True)
         return dynamic.autograd.grad((g * g).sum(), x)[0].numpy()
 
@@ -151,7 +151,7 @@ def test_derivatives_of_a_product_with_zeros(zeros):
     values = np.array([0.0] * zeros + [2.0, -3.0, 5.0, 7.0, -1.0][: 5 - zeros])
     RNG.shuffle(values)
     for f in (F.prod, lambda x: F.cumprod(x, 0)[-1], lambda x: F.prod(F.reshape(x, (1, 5, 1)), (1, 2))[0]):
-        x = Tensor(values, requires_grad=True)
+        x = wrap(values, requires_grad=True)
         (first,) = autograd.grad([f(x)], [x], create_graph=True)
         np.testing.assert_array_equal(first.detach().numpy(), derivatives_of_product(values, 1))
         for i in range(5):
@@ -165,14 +165,14 @@ def test_derivatives_of_a_product_with_zeros(zeros):
 def test_scalars_and_nothing():
     for name in ("cumsum", "cumprod", "logcumsumexp"):
         f = getattr(F, name)
-        assert f(Tensor(np.array(2.5)), -1).tolist() == 2.5
-        assert f(Tensor(np.ones((0, 3))), 0).shape == (0, 3)
-        assert f(Tensor(np.ones((3, 0))), 0).shape == (3, 0)
-    assert F.cummax(Tensor(np.array(2.5)), 0).indices.tolist() == 0
-    assert F.cummin(Tensor(np.ones((0, 3))), 0).values.shape == (0, 3)
-    assert F.prod(Tensor(np.ones((0, 3))), 0).tolist() == [1, 1, 1]
-    assert F.prod(Tensor(np.array(3)), -1).tolist() == 3
-    assert F.prod(Tensor(np.array([True, False]))).dtype == np.int64
+        assert f(wrap(np.array(2.5)), -1).tolist() == 2.5
+        assert f(wrap(np.ones((0, 3))), 0).shape == (0, 3)
+        assert f(wrap(np.ones((3, 0))), 0).shape == (3, 0)
+    assert F.cummax(wrap(np.array(2.5)), 0).indices.tolist() == 0
+    assert F.cummin(wrap(np.ones((0, 3))), 0).values.shape == (0, 3)
+    assert F.prod(wrap(np.ones((0, 3))), 0).tolist() == [1, 1, 1]
+    assert F.prod(wrap(np.array(3)), -1).tolist() == 3
+    assert F.prod(wrap(np.array([True, False]))).dtype == np.int64
 
 
 def test_new_sizes_compile_nothing(monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.autograd import backward as autograd
 from common.core.tree import flatten
-from common.tensor.base import Tensor, TensorBase
+from common.tensor.base import TensorBase
 from static.jit.function import CompiledFunction
 from static.jit.traced import CompiledTrace
 from static.running import interpreter
@@ -17,6 +17,7 @@ from static.running.executable import Executable, compile_graph
 from static.running.interpreter import Interpreted, with_room
 from tests.bits import assert_all_same_bits
 from tests.helpers import proofs
+from tests.helpers.wrapped import wrap
 
 Arrays = Sequence[np.ndarray]
 
@@ -59,9 +60,9 @@ class Derivatives:
 
         def draw(root: Any) -> Any:
             drawn.append(cotangent(rng, root.shape, root.dtype))
-            return Tensor(drawn[-1])
+            return wrap(drawn[-1])
 
-        results = self._run([Tensor(x) for x in arrays], draw)
+        results = self._run([wrap(x) for x in arrays], draw)
         return [x if x is None else x.payload for x in results], drawn
 
     def _replay(self, *operands: Any) -> Any:

@@ -8,10 +8,10 @@ import pytest
 import common.ops.functional
 from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
-from common.tensor.base import Tensor
 from static.jit.function import CompiledFunction
 from tests.helpers import proofs
 from tests.helpers.proofs import chosen, core, no, rotated, share
+from tests.helpers.wrapped import wrap
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives
 
@@ -81,7 +81,7 @@ def test_integers_and_bools(op, taken):
             continue
         for run in (op, CompiledFunction(op)):
             with pytest.raises(DTypeError, match=f"{op.name}.*not implemented for {dtype}"):
-                run(*map(Tensor, arrays))
+                run(*map(wrap, arrays))
 
 
 MIXED = [("int32", "float32"), ("float64", "int8"), ("bool", "float32"), ("float32", "float64"), ("uint8", "int64")]
@@ -93,7 +93,7 @@ def test_promotion(op, dtypes):
     program = Derivatives(op, order=1, unfused=False)
     if all(np.dtype(d).kind in op.refuses for d in dtypes):
         with pytest.raises(DTypeError, match=f"{op.name}.*not implemented"):
-            op(*(Tensor(normal(rng, (9,), d)) for d in dtypes))
+            op(*(wrap(normal(rng, (9,), d)) for d in dtypes))
         return
     program.check([normal(rng, (9,), d) for d in dtypes], rng, op.name)
     program.check([normal(rng, (), dtypes[0]), normal(rng, (9,), dtypes[1])], rng, op.name)

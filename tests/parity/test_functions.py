@@ -15,12 +15,12 @@ from common.core.tree import flatten
 from common.evaluate.specialise import run
 from common.ops.create import creation
 from common.ops.math.synonyms import SYNONYMS
-from common.tensor.base import Tensor
 from common.tensor.create import lift
 from tests.bits import assert_all_same_bits
 from tests.helpers import proofs
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS, internal, proved_by_others
 from tests.helpers.proofs import chosen, rotated, share
+from tests.helpers.wrapped import wrap
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
@@ -40,8 +40,8 @@ def test_every_public_function_has_cases():
 def test_synonyms_are_the_same_functions():
     x = np.array([0.25, -0.5], np.float32)
     assert dynamic.absolute(x).grad_fn is None
-    assert dynamic.Tensor(x).multiply(Tensor(x)).tolist() == static.multiply(x, x).tolist() == [0.0625, 0.25]
-    y = Tensor(x, requires_grad=True).arcsin()
+    assert dynamic.Tensor(x).multiply(wrap(x)).tolist() == static.multiply(x, x).tolist() == [0.0625, 0.25]
+    y = wrap(x, requires_grad=True).arcsin()
     assert y.grad_fn.name() == "AsinBackward0"
     assert y.tolist() == dynamic.asin(x).tolist() != dynamic.acos(x).tolist()
     assert [dynamic.less(x, 0).tolist(), dynamic.greater_equal(x, 0.25).tolist()] == [[False, True], [True, False]]
@@ -106,7 +106,7 @@ def test_op(op, dtype):
 def made(op, attrs):
     """The result of an op without operands: of the trace if one is open."""
     trace = mode.current_trace()
-    return Tensor(run(op, (), attrs)) if trace is None else trace.wrap(trace.record(op, (), attrs))
+    return wrap(run(op, (), attrs)) if trace is None else trace.wrap(trace.record(op, (), attrs))
 
 
 def filled(name, *args, **options):

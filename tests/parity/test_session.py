@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import dynamic
 import static as tw
-from common.tensor.base import Tensor
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 from tests.helpers.programs import INDEX, INPUTS, Program, inputs, programs
 from tests.helpers.proofs import first
+from tests.helpers.wrapped import wrap
 from tests.parity.engines import NoInterpreter
 
 few = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
@@ -90,7 +90,7 @@ def graph_of(program: Program, dtype: str):
 
 
 def eager(program: Program, arrays):
-    leaves = [Tensor(x).requires_grad_() if x.dtype.kind == "f" else Tensor(x) for x in arrays]
+    leaves = [wrap(x).requires_grad_() if x.dtype.kind == "f" else wrap(x) for x in arrays]
     outputs = list(program.run(*leaves))
     wanted = [x for x in leaves if x.requires_grad]
     roots = [y for y in outputs if y.requires_grad]

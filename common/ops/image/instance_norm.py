@@ -11,8 +11,9 @@ from common.core.spec import numel
 from common.ops.image.pooling import require_means
 from common.ops.image.windows import window_sum_
 from common.ops.math.arithmetic import pow, rsqrt
-from common.ops.reduce.normalization import _affine, _normalized, _per_channel
+from common.ops.reduce.normalization import _affine, _per_channel
 from common.ops.reduce.reductions import mean
+from common.ops.reduce.softmax import normalize_
 from common.ops.reduce.statistics import var
 from common.ops.shape.view import reshape
 
@@ -62,7 +63,7 @@ def instance_norm(
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean(mean(plain, dims), 0) * momentum)
         running_var.copy_(running_var * (1 - momentum) + mean(var(plain, dims), 0) * momentum)
-    return _affine(_normalized(x, dims, eps, weight, bias), weight, bias)
+    return _affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
 
 
 def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:

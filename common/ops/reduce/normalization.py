@@ -13,7 +13,7 @@ from common.ops.math.arithmetic import rsqrt
 from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import mean_
-from common.ops.reduce.softmax import normalize_, normalized
+from common.ops.reduce.softmax import normalize_
 from common.ops.reduce.statistics import var
 from common.ops.shape.view import reshape
 
@@ -94,12 +94,6 @@ def _affine(y: Any, weight: Any, bias: Any) -> Any:
     return y if bias is None else y + bias
 
 
-def _normalized(x: Any, dims: tuple[int, ...], eps: float, weight: Any, bias: Any) -> Any:
-    """What `_affine` takes: the result itself where it scales and shifts nothing."""
-    alone = weight is None and bias is None
-    return normalized(x, dims, eps) if alone else normalize_(x, dim=dims, eps=eps)[0]
-
-
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """`x` normalised to mean 0 and variance 1 over groups of channels, then scaled and shifted.
 
@@ -131,7 +125,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
         )
     weight, bias = _per_channel("group_norm", x, weight=weight, bias=bias)
     apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
-    y = _normalized(apart, tuple(range(2, apart.ndim)), eps, weight, bias)
+    y = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)[0]
     return _affine(reshape(y, x.shape), weight, bias)
 
 
@@ -182,7 +176,7 @@ def batch_norm(
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean_(plain, dim=dims, keepdim=False) * momentum)
         running_var.copy_(running_var * (1 - momentum) + var(plain, dims) * momentum)
-    return _affine(_normalized(x, dims, eps, weight, bias), weight, bias)
+    return _affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
 
 
 __all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]

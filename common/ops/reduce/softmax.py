@@ -16,7 +16,7 @@ from common.core.unbroadcast import reshaped
 from common.ops._define import composite
 from common.ops._samples import away_from_zero, join, one
 from common.ops.math.arithmetic import abs, rsqrt
-from common.ops.math.cast import clone, converted
+from common.ops.math.cast import converted
 from common.ops.math.compare import eq, where
 from common.ops.math.transcendental import exp, log
 from common.ops.reduce.mapped_sums import sum_of_exponentials
@@ -99,19 +99,22 @@ def _layer_norm_rule(g: Any, y: Any, x_shape: Any, dim: tuple[int, ...]) -> Any:
     return total
 
 
+def _normalized(x: Any, rest: Any) -> Any:
+    return (x - rest[1]) * rest[2]
+
+
+def _normalize_rule(g: Any, rest: Any, x: Any, dim: tuple[int, ...]) -> Any:
+    """From the operand, and not from the first result, which may be overwritten: activations are applied in place."""
+    return _layer_norm_rule(g, (_normalized(x, rest), *rest[1:]), x.shape, dim)
+
+
 normalize_ = composite(
-    "normalize", _layer_norm, (_layer_norm_rule,), inputs=("x",), nout=3,
+    "normalize", _layer_norm, (_normalize_rule,), inputs=("x",), nout=3,
     samples=join(one(4, 5, dim=(1,), eps=1e-5), one(2, 3, 4, dim=(1, 2), eps=1e-3)),
     doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)), "
         "1 / n and -r^2 y / n.",
     node_name="NativeLayerNorm",
 )  # fmt: skip
-
-
-def normalized(x: Any, dim: tuple[int, ...], eps: float) -> Any:
-    """The first result of `normalize_` for a caller who may overwrite it: backward reads the op's own."""
-    y = normalize_(x, dim=dim, eps=eps)[0]
-    return apply(clone, (y,), known_attrs("NativeLayerNormBackward0")) if getattr(y, "requires_grad", False) else y
 
 
 def _affine_samples(rng: Any, dtype: Any) -> list[Any]:
@@ -125,10 +128,6 @@ def _affine_samples(rng: Any, dtype: Any) -> list[Any]:
 def _affine_layer_norm(x: Any, weight: Any, bias: Any, *, dim: tuple[int, ...], eps: float) -> Any:
     y, mean, rstd = _layer_norm(x, dim=dim, eps=eps)
     return y * weight + bias, mean, rstd
-
-
-def _normalized(x: Any, rest: Any) -> Any:
-    return (x - rest[1]) * rest[2]
 
 
 def _affine_layer_norm_rule(g: Any, rest: Any, x: Any, weight: Any, dim: tuple[int, ...]) -> Any:
@@ -251,8 +250,6 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     over: dict[str, Any] = {"dim": tuple(range(x.ndim - len(sizes), x.ndim)), "eps": eps}
     if weight is not None and bias is not None:
         return affine_normalize_(x, weight, bias, **over)[0]
-    if weight is None and bias is None:
-        return normalized(x, **over)
     y = normalize_(x, **over)[0]
     if weight is not None:
         y = y * weight
