@@ -174,4 +174,4 @@ class _LateForm:
 
 
 for _class in (Tensor, Leaf):
-    give(_class, {**METHODS, **{f"{name}_": _LateForm(name, _class) for name in NAMES if hasattr(functional, name)}})
+    give(_class, {**METHODS, **{f"{name}_": _LateForm(name, _class) for name in NAMES if name in functional.__all__}})

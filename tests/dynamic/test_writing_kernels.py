@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+from common.core import mode
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
 
@@ -31,6 +32,7 @@ CALLS = {
 def test_bits_are_those_of_the_function(name, monkeypatch):
     write, function, one_kernel = CALLS[name]
     learn, made = writing_kernels._learnt, []
+    monkeypatch.setattr(mode, "inference_seen", False)  # other tests may have entered inference mode
     monkeypatch.setattr(writing_kernels, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
     rng, shape = np.random.default_rng(3), (6, len(name) + 3)  # forms that no other test has
     for dtype in ("float32", "float64"):

@@ -3,12 +3,11 @@
 ======================  =========================================================  ====================================
 kernel                  buffers                                                    result
 ======================  =========================================================  ====================================
-``attention``           q, k, v, out, top, total, scratch                          out = softmax(q k^T) v
-``attention_backward``  q, k, v, g, top, total, dq, dk, dv, scratch                gradients of sum(g out)
+``attention``           q, k, v, out, scratch                                      out = softmax(q k^T) v
+``attention_backward``  q, k, v, g, dq, dk, dv, scratch                            gradients of sum(g out)
 ======================  =========================================================  ====================================
 
-- q (batch, m, d), k (batch, n, d), v (batch, n, o), out and g (batch, m, o); top and total (batch, m): of each row of
-  scores the maximum, and the sum of e^(score - maximum);
+- q (batch, m, d), k (batch, n, d), v (batch, n, o), out and g (batch, m, o);
 - args: ``batch, m, n, d, o, causal``; if causal, row i sees the columns 0 ... i only, and the others are not computed;
 - what no row of a block sees is not computed, unless an operand is not finite: then it gets weights of 0;
 - scratch: `forward_scratch`, `backward_scratch`; status 0. Threads share the items of a large batch, a part each.
@@ -94,10 +93,8 @@ _BLOCK = """    high = (m + {height} - 1) // {height}
 
 _FINITE: dict[str, tuple[tuple[str, str], ...]] = {
     "attention": (("v", "n * o"),),
-    "attention_backward": (
-        ("q", "m * d"), ("k", "n * d"), ("v", "n * o"), ("g", "m * o"), ("top", "m"), ("total", "m"),
-    ),
-}  # fmt: skip
+    "attention_backward": (("q", "m * d"), ("k", "n * d"), ("v", "n * o"), ("g", "m * o")),
+}
 """What no weight of 0 may be multiplied with unless it is finite, and how much of it there is per item."""
 
 
@@ -129,6 +126,12 @@ _SEEN = """            p = e + r * columns
                 seen = min(columns, i + r + 1)
 """
 
+_EXPONENTIALS = """            t = row_max(s, p, seen)
+            for j in range(p, p + seen):
+                s[j] = exp(s[j] - t)
+            u = block_sum(s, p, seen)
+"""
+
 
 def forward_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``attention`` for float32 or float64; or of a part, whose number follows the sizes."""
@@ -138,29 +141,18 @@ def forward_source(dtype: Any, part: bool = False) -> str:
     k = buffer(bufs, 1, {kind})
     v = buffer(bufs, 2, {kind})
     out = buffer(bufs, 3, {kind})
-    top = buffer(bufs, 4, {kind})
-    total = buffer(bufs, 5, {kind})
-    s = buffer(bufs, 6, {kind})
+    s = buffer(bufs, 4, {kind})
     zero = {kind}(0)
 {_SIZES}    if n == 0:
-        for j in range(batch * m):
-            top[j] = zero
-            total[j] = zero
         for j in range(batch * m * o):
             out[j] = zero
         return 0
 {_turns("attention", part)}    e = part * {_HEIGHT} * n
 {_blocks("attention", _HEIGHT)}{_SCORES}        for r in range(rows):
-{_SEEN}            t = row_max(s, p, seen)
-            for j in range(p, p + seen):
-                s[j] = exp(s[j] - t)
-            u = block_sum(s, p, seen)
-            for j in range(p, p + seen):
+{_SEEN}{_EXPONENTIALS}            for j in range(p, p + seen):
                 s[j] = s[j] / u
             for j in range(p + seen, p + columns):
                 s[j] = zero
-            top[row + r] = t
-            total[row + r] = u
         if o > 0:
             multiply(s, e, v, b * n * o, out, row * o, rows, o, columns, columns, o, o, 0, 0)
     return 0
@@ -175,12 +167,10 @@ def backward_source(dtype: Any, part: bool = False) -> str:
     k = buffer(bufs, 1, {kind})
     v = buffer(bufs, 2, {kind})
     g = buffer(bufs, 3, {kind})
-    top = buffer(bufs, 4, {kind})
-    total = buffer(bufs, 5, {kind})
-    dq = buffer(bufs, 6, {kind})
-    dk = buffer(bufs, 7, {kind})
-    dv = buffer(bufs, 8, {kind})
-    s = buffer(bufs, 9, {kind})
+    dq = buffer(bufs, 4, {kind})
+    dk = buffer(bufs, 5, {kind})
+    dv = buffer(bufs, 6, {kind})
+    s = buffer(bufs, 7, {kind})
     zero = {kind}(0)
 {_SIZES}    if m == 0:
         for j in range(batch * n * d):
@@ -202,10 +192,8 @@ def backward_source(dtype: Any, part: bool = False) -> str:
             for j in range(e + w, e + w + rows * columns):
                 s[j] = zero
         for r in range(rows):
-{_SEEN}            t = top[row + r]
-            u = total[row + r]
-            for j in range(seen):
-                a = exp(s[p + j] - t) / u
+{_SEEN}{_EXPONENTIALS}            for j in range(seen):
+                a = s[p + j] / u
                 s[p + j] = a
                 s[x + j] = s[w + p + j] * a
             c = block_sum(s, x, seen)

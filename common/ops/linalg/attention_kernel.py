@@ -40,14 +40,10 @@ def _check(query: Spec, key: Spec, value: Spec) -> None:
 
 def _attention_spec(query: Spec, key: Spec, value: Spec, *, causal: bool) -> Any:
     _check(query, key, value)
-    batch, m, _ = query.shape
-    row = Spec((batch, m), query.dtype)
-    return Spec((batch, m, value.shape[2]), query.dtype), row, row
+    return Spec((*query.shape[:2], value.shape[2]), query.dtype)
 
 
-def _backward_spec(
-    query: Spec, key: Spec, value: Spec, cotangent: Spec, top: Spec, total: Spec, *, causal: bool
-) -> Any:
+def _backward_spec(query: Spec, key: Spec, value: Spec, cotangent: Spec, *, causal: bool) -> Any:
     _check(query, key, value)
     return tuple(Spec(x.shape, x.dtype) for x in (query, key, value))
 
@@ -91,36 +87,32 @@ def _sums(x: np.ndarray) -> np.ndarray:
 def _oracle(query: np.ndarray, key: np.ndarray, value: np.ndarray, causal: bool) -> Any:
     from common.kernels.arrays import gemm
 
-    weights, top, total = _weights(query, key, causal)
-    return gemm.oracle(weights, value), top, total
+    return gemm.oracle(_weights(query, key, causal), value)
 
 
-def _weights(query: np.ndarray, key: np.ndarray, causal: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weights(query: np.ndarray, key: np.ndarray, causal: bool) -> Any:
     from common.compiler.primitives import evaluate
     from common.core.op import REGISTRY
 
     scores = _scores(query, key, causal)
     top = scores.max(-1) if key.shape[1] else np.zeros(scores.shape[:-1], scores.dtype)
     raised = np.asarray(evaluate(REGISTRY["exp"].scalar, scores - top[..., None]))
-    total = _sums(raised)
-    return raised / total[..., None], top, total
+    return raised / _sums(raised)[..., None]
 
 
 def _backward_oracle(
-    query: np.ndarray, key: np.ndarray, value: np.ndarray, cotangent: np.ndarray, top: Any, total: Any, causal: bool
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, cotangent: np.ndarray, causal: bool
 ) -> Any:
     from common.kernels.arrays import gemm
 
-    weights = _weights(query, key, causal)[0]
+    weights = _weights(query, key, causal)
     slopes = gemm.oracle(cotangent, value, False, True)
     slopes = weights * (slopes - _sums(slopes * weights)[..., None])
     return gemm.oracle(slopes, key), gemm.oracle(slopes, query, True), gemm.oracle(weights, cotangent, True)
 
 
-def _rule(g: Any, query: Any, key: Any, value: Any, rest: Any, causal: bool) -> Any:
-    if g[0] is None:
-        return None, None, None
-    return attention_backward_(query, key, value, g[0], rest[1], rest[2], causal=causal)
+def _rule(g: Any, query: Any, key: Any, value: Any, causal: bool) -> Any:
+    return attention_backward_(query, key, value, g, causal=causal)
 
 
 def _product(a: Any, b: Any, trans_a: bool = False, trans_b: bool = False) -> Any:
@@ -179,27 +171,24 @@ def _samples(rng: Rng, dtype: Any) -> list[Any]:
 def _backward_samples(rng: Rng, dtype: Any) -> list[Any]:
     found = []
     for (query, key, value), attrs in _samples(rng, dtype):
-        _, top, total = _weights(query, key, attrs["causal"])
         g = away_from_zero(rng, (*query.shape[:2], value.shape[2]), dtype)
-        found.append(((query, key, value, g, top, total), attrs))
+        found.append(((query, key, value, g), attrs))
     return found
 
 
 attention_: Op = kernel(
     "attention", ("query", "key", "value"), _attention_spec, _native, _oracle,
-    joint_rules(_rule, 3), nout=3, attrs=("causal",), samples=_samples, product=True,
+    joint_rules(_rule, 3), attrs=("causal",), samples=_samples, product=True,
     node_name="ScaledDotProductFlashAttentionForCpu",
-    doc="softmax(q k^T) v, and of each row of scores the maximum and the sum of e^(score - maximum); if causal, row i "
-        "sees the keys 0 ... i only. With weights P, H = g v^T and D = P (H - sum(H P)): d/dq = D k, d/dk = D^T q, "
-        "d/dv = P^T g. Source: Dao and others, FlashAttention, 2022.",
+    doc="softmax(q k^T) v; if causal, row i sees the keys 0 ... i only. With weights P, H = g v^T and D = "
+        "P (H - sum(H P)): d/dq = D k, d/dk = D^T q, d/dv = P^T g. Source: Dao and others, FlashAttention, 2022.",
 )  # fmt: skip
 
 attention_backward_: Op = kernel(
-    "attention_backward", ("query", "key", "value", "cotangent", "top", "total"), _backward_spec, _backward_native,
+    "attention_backward", ("query", "key", "value", "cotangent"), _backward_spec, _backward_native,
     _backward_oracle, joint_rules(_backward_rule, 4), nout=3, attrs=("causal",), samples=_backward_samples,
     product=True, node_name="ScaledDotProductFlashAttentionForCpuBackward",
-    doc="Gradients of sum(h attention(q, k, v)[0]); the maxima and sums of rows follow from q and k. Its own: "
-        "`_backward_rule`, with h v^T as H.",
+    doc="Gradients of sum(h attention(q, k, v)). Its own: `_backward_rule`.",
 )  # fmt: skip
 
 
@@ -220,7 +209,7 @@ def in_blocks(query: Any, key: Any, value: Any, causal: bool) -> Any:
     """Attention without a mask, a block of rows after the other."""
     lead = query.shape[:-2]
     flat = [x if len(lead) == 1 else reshape(x, (numel(lead), *x.shape[-2:])) for x in (query, key, value)]
-    y = attention_(*flat, causal=bool(causal))[0]
+    y = attention_(*flat, causal=bool(causal))
     return y if len(lead) == 1 else reshaped(y, (*lead, *y.shape[1:]), attention_.node_name)
 
 
