@@ -123,14 +123,14 @@ def apply(op: Any, operands: Iterable[Any], attrs: dict[str, Any]) -> tuple[Any,
     """The results of an op; of one without operands, those of the trace if one is open."""
     from common.core import mode
     from common.evaluate.specialise import run
-    from common.tensor.base import Tensor
+    from dynamic import as_tensor
 
     given = tuple(operands)
     if given:
         made = op(*given, **attrs)
     else:
         trace = mode.current_trace()
-        made = Tensor(run(op, (), attrs)) if trace is None else trace.wrap(trace.record(op, (), attrs))
+        made = as_tensor(run(op, (), attrs)) if trace is None else trace.wrap(trace.record(op, (), attrs))
     return tuple(made) if isinstance(made, tuple | list) else (made,)
 
 
