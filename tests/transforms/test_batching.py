@@ -89,6 +89,12 @@ def branching(tw, r):
     return tw.cond(r.sum() > 0, lambda r: tw.sin(r) * 2, lambda r: r * r, r)
 
 
+def branching_alike(tw, r):
+    p = tw.tensor(0.5)
+    inner = [lambda x: x * r, lambda x: tw.cond(x.sum() > 0, lambda y: tw.sin(y) * r, lambda y: y - r * y * y, x)]
+    return tw.cond(p > 0, lambda x: tw.switch(p.long() + 1, inner, x), lambda x: x * x, r)
+
+
 def branching_in_a_loop(tw, r):
     return tw.scan(lambda c, x: (tw.cond(x > 0, lambda c: c * x, lambda c: c - x, c), c), r.sum(), r)[0]
 
@@ -138,8 +144,8 @@ def with_another_dtype(tw, r):
 
 
 PROGRAMS = [
-    scanned, until, counted, branching, branching_in_a_loop, of_a_user, checkpointed, written, half_detached,
-    with_gradients_inside, sorted_by_index, with_another_dtype,
+    scanned, until, counted, branching, branching_alike, branching_in_a_loop, of_a_user, checkpointed, written,
+    half_detached, with_gradients_inside, sorted_by_index, with_another_dtype,
 ]  # fmt: skip
 
 
@@ -316,6 +322,39 @@ def test_examples_have_no_part_in_derivatives_of_branches_that_they_do_not_take(
     expected = np.array([3, 2, 1, 0.5, 3], np.float32)
     assert_same_bits(np.asarray(tw.func.grad(lambda r: mapped(r).sum())(x)), expected, program.__name__)
     assert_same_bits(np.asarray(tw.vmap(tw.func.grad(lambda r: program(tw, r)))(x)), expected, program.__name__)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_of_branches_that_examples_choose_alike_one_runs(tw):
+    runs = []
+
+    def told(i, x):
+        return tw.pure_callback(lambda a: runs.append(i) or a, tw.ShapeDtypeStruct(x.shape, x.dtype), x.detach()) * x
+
+    def f(i, r, w):
+        branches = [lambda x: (told(0, x) * w, 2, w * 3), lambda x: (told(1, tw.sin(x)), x.sum(), w)]
+        first = tw.switch(i, branches, r)
+        return *first, tw.cond(i > 0, lambda: told(2, r), lambda: told(3, w) * r)
+
+    mapped = tw.function(tw.vmap(f, in_dims=(None, 0, None), out_dims=(0, 0, None, 0)))
+    for i, expected in ((0, {0, 3}), (1, {1, 2})):
+        index, w = tw.tensor(i), tw.tensor(1.5)
+        found = mapped(index, tw.tensor(X), w)
+        assert set(runs) == expected
+        alone = [f(index, tw.tensor(x), w) for x in X]
+        for k in (0, 1, 3):
+            assert_same_bits(
+                np.asarray(found[k]), np.stack([np.asarray(y[k]) for y in alone]), f"branch {i}, result {k}"
+            )
+        assert found[2].item() == (4.5, 1.5)[i]
+        runs.clear()
+        slopes = tw.func.grad(lambda x, w, i=index: sum(y.sum() for y in mapped(i, x, w)), argnums=(0, 1))
+        dx, dw = slopes(tw.tensor(X.astype(np.float64)), tw.tensor(1.5, dtype=tw.float64))
+        assert set(runs) == expected
+        x = X.astype(np.float64)  # the callback's result counts as a constant
+        np.testing.assert_allclose(dx, (x * 1.5 + 1.5**2, np.sin(x) * np.cos(x) + 1 + x)[i], rtol=1e-12)
+        np.testing.assert_allclose(dw, ((x * x).sum() + 3 + 1.5 * x.sum(), 1.0)[i], rtol=1e-12)
+        runs.clear()
 
 
 @pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])

@@ -5,12 +5,14 @@ recorded, compiled and differentiated there, and the tape of the mapped function
 What is carried differs between examples if anything that it depends on does. Where the condition does, the loop goes on
 until no example does, and an example that is done keeps what it has.
 
-Branches all run, and each example takes its results from one of them.
+So are branches of which all examples take the same: one of them runs. Where examples differ in that, all branches run,
+and each example takes its results from one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from common.control.body import Body, leaf
@@ -43,13 +45,26 @@ def _outside(trace: Any, old: Any) -> tuple[Any, bool]:
     return (old.engine[1], False) if ours else (old, True)
 
 
+@contextmanager
+def _for_shapes(trace: Any, name: str) -> Iterator[AbstractTrace]:
+    """Context in which the function is traced for its shapes; what runs outside meanwhile."""
+    outer = trace.outer
+    trace.outer = abstract = outer if isinstance(outer, AbstractTrace) else AbstractTrace(name)
+    try:
+        with mode.activate_trace(trace), uncounted():
+            yield abstract
+    finally:
+        trace.outer = outer
+
+
 def run_choice(trace: Any, choice: Choice) -> BranchResults:
-    """Run all branches, and choose among their results."""
+    """Run the branch that all examples take; or all branches, and choose among their results."""
     recording = mode.is_grad_enabled()
-    if choice.old is not None and _outside(trace, choice.old)[1]:
-        return _pulled_outside(trace, choice, recording)
+    old, shared = _outside(trace, choice.old)
     index = trace.payload(choice.index)
     some = choice.old is None and type(index) is Batched and index.mapped
+    if old is not None or not (some or choice.old is not None or trace.level is not None):
+        return _ChoiceOfAll(trace, choice, old, shared).run()
     bodies, reads = [], []
     for i in range(choice.count):
         reads.append(BranchOfSome(REGISTRY["eq"](index, i), trace.outside) if some else None)
@@ -82,29 +97,89 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     )
 
 
-def _pulled_outside(trace: Any, choice: Choice, recording: bool) -> BranchResults:
-    """The gradient, for cotangents of examples, of branches from outside: that of the branch that ran there."""
-    operands = [trace.payload(x) for x in choice.operands]
+class _ChoiceOfAll:
+    """Branches of which all examples take the same, as those of all of them, or the gradient of such.
 
-    def step(i: int, leaves: list[TensorBase], old: Body | None) -> Body:
+    Parameters
+    ----------
+    trace : the call of `vmap`.
+    choice : of one example.
+    old : the branches of all examples whose gradient this is.
+    shared : whether they are from outside.
+    """
+
+    def __init__(self, trace: Any, choice: Choice, old: Branches | None, shared: bool) -> None:
+        self.trace, self.choice, self.old, self.shared = trace, choice, old, shared
+        self.operands = [trace.payload(x) for x in choice.operands]
+        #: Which results and contributions differ between examples: those that do so in one of the branches.
+        self.differ: list[bool] = []
+        self.summed: dict[Hashable, bool] = {}
+        self._settle()
+
+    def _settle(self) -> None:
+        """Find out what differs between examples, by branches that are traced for their shapes."""
+        with _for_shapes(self.trace, self.choice.name) as outer:
+            for i in range(self.choice.count):
+                with self.trace.outside:
+                    outside = [outer.wrap(Abstract(spec_of(x.value))) for x in self.operands]
+                body = self._body(i, outside, None if self.old is None else self.old.bodies[i])
+                carried = [self.trace.payload(x).mapped for x in body.carried]
+                self.differ = [a or b for a, b in zip(self.differ or carried, carried)]
+                for key, x in body.summed.items():
+                    self.summed[key] = self.summed.get(key, False) or self.trace.payload(x).mapped
+
+    def _body(self, i: int, outside: Sequence[TensorBase], old: Any) -> Body:
+        """A branch of one example over tensors of all of them."""
+        recording = mode.is_grad_enabled()
+        leaves = [
+            leaf(Batched(value, x.mapped, self.trace), recording and y.edge is not None)
+            for value, x, y in zip(outside, self.operands, self.choice.operands, strict=True)
+        ]
+        return self.choice.step(i, leaves, old if old is None or self.shared else old.example)
+
+    def _of_all(self, x: Any, differs: bool) -> Any:
+        return rules.spread(x, self.trace.count) if differs else x.value
+
+    def step(self, i: int, leaves: list[TensorBase], old: Body | None) -> Body:
+        """A branch of all examples, run outside."""
+        trace = self.trace
         body = _BodyOfAll([*leaves, *([] if old is None else old.inputs)], next_number() if old is None else old.start)
         with trace.reopened():
-            inside = [
-                leaf(Batched(value, x.mapped, trace), recording and y.edge is not None)
-                for value, x, y in zip(leaves, operands, choice.operands, strict=True)
-            ]
-            body.example = choice.step(i, inside, old)
-            found = {key: trace.payload(x) for key, x in body.example.summed.items()}
-        body.summed = {key: rules.spread(x, trace.count) for key, x in found.items()}
+            body.example = self._body(i, leaves, old)
+            carried = [trace.payload(x) for x in body.example.carried]
+            summed = {key: trace.payload(x) for key, x in body.example.summed.items()}
+        body.carried = [self._of_all(x, differs) for x, differs in zip(carried, self.differ, strict=True)]
+        body.summed = {key: self._of_all(x, self.summed[key]) for key, x in summed.items()}
         return body
 
-    with trace.outside:
-        index = choice.index if isinstance(choice.index, int) else trace.payload(choice.index).value
-        outside = Choice(choice.name, index, choice.count, step, [x.value for x in operands], choice.old)
-        _, summed, ran = choice_run(outside)
-    bodies: list[Any] = [getattr(body, "example", body) for body in ran.bodies]
-    branches = Branches(choice, choice.index, bodies, (trace, ran))
-    return BranchResults([], {key: Batched(x, True, trace) for key, x in summed.items()}, branches)
+    def settle(self, i: int, body: Any) -> None:
+        """Give numbers among the results the dtypes that the other branches ask for."""
+        trace, before = self.trace, list(body.example.carried)
+        with trace.reopened():
+            assert self.choice.settle is not None
+            self.choice.settle(i, body.example)
+            carried = [trace.payload(x) for x in body.example.carried]
+        for k, (x, was) in enumerate(zip(body.example.carried, before, strict=True)):
+            if x is not was:
+                body.carried[k] = self._of_all(carried[k], self.differ[k])
+
+    def run(self) -> BranchResults:
+        """Run a branch outside; the results, and the branches of one example."""
+        trace, choice, old = self.trace, self.choice, self.old
+        index = trace.payload(choice.index) if old is None else old.index
+        settle = None if choice.settle is None else self.settle
+        operands = [x.value for x in self.operands]
+        with trace.outside:
+            outside = Choice(
+                choice.name, getattr(index, "value", index), choice.count, self.step, operands, old, settle
+            )  # fmt: skip
+            results, summed, ran = choice_run(outside)
+        bodies: list[Any] = [body.example for body in ran.bodies]
+        return BranchResults(
+            [Batched(x, differs, trace) for x, differs in zip(results, self.differ, strict=True)],
+            {key: Batched(x, self.summed[key], trace) for key, x in summed.items()},
+            Branches(choice, choice.index, bodies, (trace, ran)),
+        )
 
 
 class _BodyOfAll(Body):
@@ -143,26 +218,22 @@ class _LoopOfAll:
 
     def _settle(self) -> None:
         """Find out what differs between examples, by iterations that are traced for their shapes."""
-        trace, outer = self.trace, self.trace.outer
-        trace.outer = outer if isinstance(outer, AbstractTrace) else AbstractTrace(self.request.name)
-        try:
-            with mode.activate_trace(trace), uncounted():
-                while True:
-                    before = list(self.differ)
-                    body = self._body(self._abstract(), None if self.old is None else self.old.some)
-                    self.differ = [a or trace.payload(x).mapped for a, x in zip(self.differ, body.carried, strict=True)]
-                    if self.request.condition is not None:
-                        with mode.no_grad():
-                            leaves = self._leaves(self._abstract()[: len(self.carried)])
-                            self.chosen = trace.payload(self.request.condition(leaves)).mapped
-                    if self.chosen:  # an example that is done keeps what it has, unless all hand it through
-                        self.differ = [a or not kept for a, kept in zip(self.differ, self.kept, strict=True)]
-                    if before == self.differ:
-                        break
-                edges = [x.edge for x in (*self.request.carried, *self.request.rows, *self.request.constants)]
-                self.differentiated = self.recording and any(e is not None for e in (*edges, *body.captured))
-        finally:
-            trace.outer = outer
+        trace = self.trace
+        with _for_shapes(trace, self.request.name):
+            while True:
+                before = list(self.differ)
+                body = self._body(self._abstract(), None if self.old is None else self.old.some)
+                self.differ = [a or trace.payload(x).mapped for a, x in zip(self.differ, body.carried, strict=True)]
+                if self.request.condition is not None:
+                    with mode.no_grad():
+                        leaves = self._leaves(self._abstract()[: len(self.carried)])
+                        self.chosen = trace.payload(self.request.condition(leaves)).mapped
+                if self.chosen:  # an example that is done keeps what it has, unless all hand it through
+                    self.differ = [a or not kept for a, kept in zip(self.differ, self.kept, strict=True)]
+                if before == self.differ:
+                    break
+            edges = [x.edge for x in (*self.request.carried, *self.request.rows, *self.request.constants)]
+            self.differentiated = self.recording and any(e is not None for e in (*edges, *body.captured))
 
     def _abstract(self) -> list[TensorBase]:
         """Tensors outside that have shapes only, like those that an iteration is given."""
