@@ -57,6 +57,10 @@ TABLE: dict[str, list[Subgradient]] = {
     "smooth_l1_slope": [
         Subgradient("|d| = beta", "0 by d and beta, as beyond", ([-1.0], [-1.0], [1.0]), ([-1.0], [0.0], [0.0]))
     ],
+    "huber_piece": [Subgradient("d = 0, delta < 0", "0", ([0.0], [-1.0]), ([0.0], [1.0]))],
+    "huber_slope": [
+        Subgradient("|d| = delta", "1 by d, 0 by delta, as inside", ([-1.0], [-1.0], [1.0]), ([-1.0], [-1.0], [0.0]))
+    ],
     "relu": [Subgradient("0", "0, the left slope", ([0.0],), ([0.0],))],
     "leaky_scaled": [Subgradient("0", "`slope`, the left one", ([0.0], [0.25]), ([0.25], [0.0]))],
     "elu_scaled": [Subgradient("0", "`alpha`, the left slope", ([0.0], [0.5]), ([0.5], [0.0]))],

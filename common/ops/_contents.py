@@ -77,7 +77,7 @@ CONTENTS = {
     "loss.margins":
         "multi_margin_loss multilabel_margin_loss triplet_margin_with_distance_loss |",
     "loss.reduction": "",
-    "loss.smooth_l1": "| smooth_l1_piece smooth_l1_slope",
+    "loss.smooth_l1": "| huber_piece huber_slope smooth_l1_piece smooth_l1_slope",
     "loss.squared_error": "| mse_loss",
     "math.activations":
         "celu elu hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus | celu_scaled elu_scaled "

@@ -139,7 +139,7 @@ def _nan_to_num(x: Any, nan: Any, high: Any, low: Any) -> Any:
     return either(x.same(x), top, nan, x)
 
 
-def _huber(d: Any, beta: Any) -> Any:
+def _smooth_l1(d: Any, beta: Any) -> Any:
     return either(abs(d) < beta, d * d / (beta + beta), abs(d) - beta * 0.5, d)
 
 
@@ -170,7 +170,10 @@ FORMULAS: dict[str, Formula] = {
     "logsigmoid": lambda x: -_softplus(-x), "nan_to_num": _nan_to_num, "remainder": _remainder,
     "round_decimals": lambda x, scale: (x * scale).round() / scale,
     "round_tens": lambda x, scale: (x / scale).round() * scale,
-    "smooth_l1_piece": _huber,
+    "huber_piece": lambda d, delta: either(
+        abs(d) <= delta, d * d * 0.5, delta * (abs(d) - delta * 0.5), d),
+    "huber_slope": lambda up, d, delta: either(abs(d) <= delta, up * d, up * delta * d.sign(), up),
+    "smooth_l1_piece": _smooth_l1,
     "smooth_l1_slope": lambda up, d, beta: either(abs(d) < beta, up * d / beta, up * d.sign(), up),
     "softplus_scaled": lambda x, beta, limit: either(x * beta > limit, x, _softplus(x * beta) / beta, x),
     "softshrink_by": lambda x, low: either(x > low, x - low, either(x < -low, x + low, 0, x), x),

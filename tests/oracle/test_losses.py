@@ -129,6 +129,14 @@ def test_the_middle_of_a_parabola_has_a_second_derivative():
         assert tw.autograd.grad(g, x)[0].tolist() == [1.0]
 
 
+def test_huber_loss_is_a_parabola_up_to_delta_and_at_it():
+    x = tw.tensor([-3.0, -2.0, 1.0, 2.0, 5.0], requires_grad=True)
+    losses = F.huber_loss(x, tw.zeros(5), "none", delta=2.0)
+    (g,) = tw.autograd.grad(losses.sum(), x, create_graph=True)
+    assert [losses.tolist(), g.tolist()] == [[4.0, 2.0, 0.5, 2.0, 8.0], [-2.0, -2.0, 1.0, 2.0, 2.0]]
+    assert tw.autograd.grad(g.sum(), x)[0].tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
 def test_vectors_of_length_zero_are_similar_to_nothing():
     x, y = gradient(lambda x, y: F.cosine_similarity(x, y, dim=0, eps=0.5), [0.0, 0.0], [3.0, 4.0])
     assert x == pytest.approx([1.2, 1.6])

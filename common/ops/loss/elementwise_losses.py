@@ -12,11 +12,11 @@ from common.core.shapes import broadcast_shapes
 from common.ops._define import composite
 from common.ops.index.written_values import of_dtype
 from common.ops.loss.reduction import check_reduction, reduced
-from common.ops.loss.smooth_l1 import smooth_l1_piece
+from common.ops.loss.smooth_l1 import huber_piece, smooth_l1_piece
 from common.ops.loss.squared_error import known_reduction, squared_
 from common.ops.math.activations import logsigmoid
 from common.ops.math.arithmetic import abs, sqrt
-from common.ops.math.compare import clamp_min, eq, gt, le, ne, where
+from common.ops.math.compare import clamp_min, eq, gt, ne, where
 from common.ops.math.transcendental import exp, log, log1p
 from common.ops.random.parameters import bounded_
 from common.ops.reduce.reductions import sum
@@ -137,9 +137,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise ArgumentError("huber_loss does not support non-positive values for delta.")
-    d = input - target
-    losses = where(le(abs(d), delta), 0.5 * (d * d), delta * (abs(d) - 0.5 * delta))
-    y = reduced(_weighted(losses, weight, input), reduction)
+    y = reduced(_weighted(huber_piece(input - target, delta), weight, input), reduction)
     return called(y, "HuberLossBackward0") if weight is None else y
 
 

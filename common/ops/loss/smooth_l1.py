@@ -1,4 +1,4 @@
-"""A loss of a difference that is a parabola near 0 and linear beyond, as one loop, and its slope as another."""
+"""Losses of a difference that are a parabola near 0 and linear beyond, each as one loop, and their slopes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from common.compiler.primitives import absolute, select
 from common.core.op import Op
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
-from common.ops.math.arithmetic import abs
-from common.ops.math.compare import lt, where
+from common.ops.math.arithmetic import abs, sign
+from common.ops.math.compare import le, lt, where
 
 
 def _samples(count: int) -> Any:
@@ -46,4 +46,31 @@ smooth_l1_piece = elementwise(
     samples=_samples(1), domain="float", node_name="SmoothL1Loss",
     doc="d^2 / (2 beta) where |d| < beta, else |d| - beta / 2. d/dd = d / beta, else sign(d); "
         "d/dbeta = -d^2 / (2 beta^2), else -1/2.",
+)  # fmt: skip
+
+
+def _huber_slope(up: Any, d: Any, delta: Any) -> Any:
+    inside = absolute(d) <= delta
+    half = select(inside, up, 0.0) * 0.5 * d
+    return select(inside, 0.0, up) * delta * e.sign(d) + half + half
+
+
+huber_slope: Op = elementwise(
+    "huber_slope", _huber_slope,
+    (lambda g, d, delta: where(le(abs(d), delta), g * d, 0) + where(le(abs(d), delta), 0, g * delta * sign(d)),
+     lambda g, up, d, delta: g * where(le(abs(d), delta), up, 0) + 0,
+     lambda g, up, d, delta: where(le(abs(d), delta), 0, g * up * sign(d))),
+    samples=_samples(2), domain="float",
+    doc="up d where |d| <= delta, else up delta sign(d). d/dup = the same of 1, d/dd = up, else 0, "
+        "d/ddelta = 0, else up sign(d).",
+)  # fmt: skip
+
+huber_piece = elementwise(
+    "huber_piece",
+    lambda d, delta: select(absolute(d) <= delta, 0.5 * (d * d), delta * (absolute(d) - 0.5 * delta)),
+    (lambda g, d, delta: huber_slope(g, d, delta),
+     lambda g, d, delta: where(le(abs(d), delta), 0, g * (abs(d) - delta))),
+    samples=_samples(1), domain="float", node_name="HuberLoss",
+    doc="d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). d/dd = d, else delta sign(d); "
+        "d/ddelta = 0, else |d| - delta.",
 )  # fmt: skip
