@@ -249,6 +249,9 @@ def run_eager(request: Request) -> Ran:
         bodies.append(body if active else None)
         state = [x.payload for x in body.carried]
         collected.append([x.payload for x in body.stacked])
+        if not done and count is not None:  # what does not fit into memory is refused before all rows are computed
+            for part in collected[0]:
+                np.empty((count, *part.shape), part.dtype)
         for key, x in body.summed.items():
             before = sums.get(key)
             sums[key] = added(np.zeros(x.payload.shape, x.payload.dtype) if before is None else before, x.payload)

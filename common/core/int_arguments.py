@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.errors import ArgumentError, IndexRangeError, ShapeError, TwingradError
+from common.core.errors import AllocationError, ArgumentError, IndexRangeError, ShapeError, TwingradError
 from common.core.sizes import Dim
 from common.core.source_lines import locate, user_frame
 
@@ -84,6 +84,20 @@ def members(values: Any, op: str, name: str) -> list[Any]:
     if len(shape) > 1 or (shape and isinstance(shape[0], int) and shape[0] > 1 << 16):
         raise ArgumentError(f"{op}(): {name} is a list, not an array of shape {tuple(shape)}")
     return list(values)
+
+
+def copies(value: Any, op: str, name: str) -> int:
+    """How many layers to make, each with parameters of its own.
+
+    Raises
+    ------
+    ArgumentError : something else than an int.
+    AllocationError : more than anybody waits for.
+    """
+    count: int = integer(value, op, name)
+    if count > 1 << 16:
+        raise AllocationError(f"{op}(): {name}={shown(count)} asks for more layers than the {1 << 16} that can be made")
+    return count
 
 
 def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:

@@ -142,7 +142,9 @@ class Distribution:
     _takes_numbers = False  # whether checked values may be Python's; PyTorch's families differ in it
 
     def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
-        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        name = type(self).__name__
+        self._batch_shape = Size(members(batch_shape, name, "batch_shape"))
+        self._event_shape = Size(members(event_shape, name, "event_shape"))
         if validate_args is not None:
             self._validate_args = validate_args
         if not self._validate_args:

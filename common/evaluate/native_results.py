@@ -43,7 +43,12 @@ def view_of(op: Op, attrs: Mapping[str, Any], shape: Sequence[int], dtype: np.dt
     offset, out_shape, out_steps = placed
     if prod(out_shape) == 0:
         offset = 0
-    return make_view(dtype, shape, [s * size for s in steps], offset * size, out_shape, [s * size for s in out_steps])
+    try:
+        return make_view(
+            dtype, shape, [s * size for s in steps], offset * size, out_shape, [s * size for s in out_steps]
+        )
+    except OverflowError:  # sizes that 64 bits cannot count, which numpy refuses
+        return None
 
 
 def in_a_row(calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[Spec]) -> Call | None:

@@ -13,6 +13,7 @@ from typing import Any
 from common.control.iterate import scan
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import copies
 from common.core.sizes import same
 from common.nn import init
 from common.nn.cells import activation, gru_step, lstm_step
@@ -53,7 +54,7 @@ class _Recurrent(Module, ABC):
             raise ArgumentError(f"{name}: proj_size has to be 0 or positive, and smaller than hidden_size: {proj_size}")
         if not 0 <= dropout < 1:
             raise ArgumentError(f"{name}: dropout should be a number in range [0, 1), got {dropout}")
-        if num_layers < 1 or hidden_size < 1:
+        if copies(num_layers, name, "num_layers") < 1 or hidden_size < 1:
             raise ArgumentError(f"{name}: num_layers and hidden_size must be at least 1: {num_layers}, {hidden_size}")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional

@@ -9,6 +9,7 @@ from typing import Any
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import copies
 from common.core.sizes import same
 from common.nn.attention import MultiheadAttention, glorot
 from common.nn.containers import ModuleList
@@ -160,7 +161,8 @@ class _Stack(Module):
         super().__init__()
         if not isinstance(layer, Module):
             raise ArgumentError(f"{type(self).__name__}: expected a layer to copy, got {type(layer).__name__}")
-        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        count = copies(num_layers, type(self).__name__, "num_layers")
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(count)])
         self.num_layers, self.norm = num_layers, norm
 
 

@@ -16,7 +16,7 @@ from common.autograd.backward import cotangent_like, differentiate, view_of, wit
 from common.autograd.backward_pass import collect
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
-from common.core.int_arguments import callable_argument
+from common.core.int_arguments import callable_argument, shown
 from common.core.tree import flatten, unflatten
 from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.create import lift
@@ -151,9 +151,11 @@ def positions(argnums: Any, count: int) -> list[int]:
         raise ArgumentError("argnums must be non-empty")
     for i in chosen:
         if not isinstance(i, int):
-            raise ArgumentError(f"argnums must be int or Tuple[int, ...], and each of them must be int, got: {i!r}")
+            raise ArgumentError(
+                f"argnums must be int or Tuple[int, ...], and each of them must be int, got: {shown(i)}"
+            )
         if not -count <= i < count:
-            raise ArgumentError(f"Got argnum={i}, but only {count} positional inputs")
+            raise ArgumentError(f"Got argnum={shown(i)}, but only {count} positional inputs")
     replaced = [i % count for i in chosen]
     if len(set(replaced)) != len(replaced):
         raise ArgumentError(f"argnums elements must be unique, got {argnums}")

@@ -62,9 +62,11 @@ def vmap(
             [6., 8.]])
     """
     if randomness not in ("error", "different", "same"):
-        raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise ArgumentError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {shown(randomness)}"
+        )
     if chunk_size is not None and (chunk_size := integer(chunk_size, "vmap", "chunk_size")) <= 0:
-        raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {shown(chunk_size)})")
 
     @functools.wraps(callable_argument(func, "vmap", "func"))
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +153,7 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
         if not -y.ndim <= dim < y.ndim:
             raise IndexRangeError(
                 f"vmap: Dimension out of range (expected to be in range of [{-y.ndim}, {y.ndim - 1}], but got "
-                f"out_dim={dim})"
+                f"out_dim={shown(dim)})"
             )
         out.append(at(y, dim % y.ndim))
     return unflatten(shape, out)
@@ -202,11 +204,13 @@ def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
         if dim is None:
             continue
         if not isinstance(x, TensorBase):
-            raise ArgumentError(f"vmap: Got in_dim={dim} for an input but the input is of type {type(x).__name__}")
+            raise ArgumentError(
+                f"vmap: Got in_dim={shown(dim)} for an input but the input is of type {type(x).__name__}"
+            )
         if not -x.ndim <= dim < x.ndim:
             raise ArgumentError(
-                f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {x.ndim} so "
-                f"expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}."
+                f"vmap: Got in_dim={shown(dim)} for some input, but that input is a Tensor of dimensionality {x.ndim} "
+                f"so expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}."
             )
         sizes.append(x.shape[dim])
     if not sizes:

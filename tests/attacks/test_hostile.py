@@ -161,6 +161,10 @@ WIDE = dynamic.ones(1).expand(2**40)
         lambda: WIDE.nonzero(),
         lambda: WIDE.max(),
         lambda: static.argwhere(np.broadcast_to(np.float32(1), (2**20, 2**20))),
+        lambda: dynamic.nn.RNN(3, 2, num_layers=2**31),
+        lambda: dynamic.nn.LSTM(3, 2, num_layers=10**5000),
+        lambda: static.nn.Transformer(4, 2, num_decoder_layers=2**62),
+        lambda: static.map(lambda x: x * 2, dynamic.ones(1, 1).expand(2**40, 2**10)),
         lambda: static.function(lambda x: x.unbind())(np.broadcast_to(np.float32(1), (2**30,))),
     ],
 )
@@ -288,10 +292,13 @@ def test_negative_sizes_are_refused_as_pytorch_refuses_them():
             call()
 
 
-@pytest.mark.parametrize("name", ["avg_pool1d", "lp_pool1d", "adaptive_avg_pool1d"])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+@pytest.mark.parametrize("name", ["avg_pool1d", "lp_pool1d", "adaptive_avg_pool1d", "binary_cross_entropy"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "bool"])
 def test_a_dtype_without_kernel_is_refused_by_its_name(name, dtype):
-    x, more = np.ones((1, 1, 8), dtype), (2, 2) if name == "lp_pool1d" else (2,)
+    x, more = (
+        np.ones((1, 1, 8), dtype),
+        {"lp_pool1d": (2, 2), "binary_cross_entropy": (np.ones((1, 1, 8), int),)}.get(name, (2,)),
+    )
     for tw in (dynamic, static):
         f = getattr(tw.nn.functional, name)
         for run in (lambda: f(x, *more), lambda: tw.function(lambda x: f(x, *more))(x)):  # noqa: B023
@@ -337,6 +344,11 @@ NESTED.append(NESTED)
         lambda: X.permute(10**5000, 0),
         lambda: dynamic.nn.ModuleDict({"a": LINEAR(1, 1)})[10**5000],  # type: ignore[index]
         lambda: dynamic.vmap(lambda x: x, in_dims=NESTED)(X),
+        lambda: dynamic.vmap(lambda x: x, in_dims=10**5000)(X),
+        lambda: dynamic.vmap(lambda x, y: x, in_dims=(-(10**5000), 0))(3, X),
+        lambda: dynamic.vmap(lambda x: x, out_dims=10**5000)(X),
+        lambda: dynamic.grad(lambda x: x.sum(), argnums=(10**5000,))(X),
+        lambda: X.expand(10**5000, 2, 3),
         lambda: static.function(lambda x: static.prod(x, keepdim=NESTED))(np.ones(3)),
         lambda: X.__setitem__([1, NESTED], 0.0),
     ],

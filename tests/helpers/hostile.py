@@ -38,7 +38,7 @@ import numpy as np
 import dynamic
 import static
 from common.core import mode
-from common.core.errors import CompileError, TwingradError
+from common.core.errors import CheckError, CompileError, TwingradError
 from common.core.int_arguments import shown
 from common.tensor.base import TensorBase
 from static.jit.function import CompiledFunction
@@ -93,7 +93,7 @@ class Call:
 
 def asks_for_long(call: Call) -> bool:
     """Whether a call is told to run for years, or is handed a million rows that Python is to keep one by one."""
-    if call.name.rpartition(".")[2] in ("timeit", "autorange", "adaptive_autorange", "blocked_autorange"):
+    if call.name.endswith((".timeit", "autorange", "Timer.repeat")):
         return True
     given = [*call.args, *call.kwargs.values()]
     keeps = call.name.endswith((".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector"))
@@ -135,6 +135,8 @@ def complaint(call: Call) -> str | None:
         return f"took {grown / 2**30:.1f} GiB"
     if "no len()" in str(error) and any(x is len for x in (*call.args, *call.kwargs.values())):
         return None  # it is the user's function here, of which no traceback tells
+    if isinstance(error, CheckError) and call.kwargs.get("msg") is not None:
+        return None  # its text is the user's own
     return None if error is None else objection(error)
 
 

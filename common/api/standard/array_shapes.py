@@ -8,7 +8,7 @@ from common.api.standard.array_elementwise import promoted
 from common.api.standard.array_reductions import axes_of
 from common.core import shapes
 from common.core.errors import ArgumentError
-from common.core.int_arguments import integers
+from common.core.int_arguments import integers, members
 from common.ops import functional
 from common.tensor.create import operand
 
@@ -61,7 +61,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
     arrays : tuple or list of tensors.
     axis : along which; None for all elements in one dimension.
     """
-    found = promoted(*arrays)
+    found = promoted(*members(arrays, "concat", "arrays"))
     if axis is None:
         found, axis = [functional.reshape(x, (-1,)) for x in found], 0
     return functional.cat(found, axis)
@@ -191,7 +191,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Any:
     arrays : tuple or list of tensors.
     axis : place of the new dimension.
     """
-    return functional.stack(promoted(*arrays), axis)
+    return functional.stack(promoted(*members(arrays, "stack", "arrays")), axis)
 
 
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Any:

@@ -180,11 +180,14 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     Raises
     ------
     ShapeError : input and target differ in shape.
+    DTypeError : input is of bools or integers.
     ArgumentError : another value of `reduction`; or an element of input or target is not in [0, 1]: in a compiled
         program when it runs.
     """
     _same_shape("binary_cross_entropy", input, target)
-    if input.dtype.kind == "f" and target.dtype.kind != "f":  # the rules compute with operands of float dtypes
+    if input.dtype.kind != "f":
+        raise DTypeError(f'"binary_cross_entropy" not implemented for {input.dtype}; convert with .to(...)')
+    if target.dtype.kind != "f":  # the rules compute with operands of float dtypes
         target = of_dtype(target, input.dtype)
     losses = binary_(input, target)
     return reduced(losses if weight is None else losses * weight, reduction)
