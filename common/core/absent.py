@@ -98,7 +98,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "*eigh* lstsq matrix_rank solve* symeig lobpcg "
      "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
-     "airy_ai *_polynomial_* i0* *bessel_* "
+     "i0* *bessel_* "
      "polygamma*"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
      "*deterministic_debug_mode set_warn* is_warn* "

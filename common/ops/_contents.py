@@ -185,5 +185,10 @@ CONTENTS = {
         "i0 igamma igammac mvlgamma | bessel_j0 bessel_j1 bessel_y0 bessel_y1 erfcx gammainc gammaincc i0 i0e i1 i1e "
         "log_ndtr modified_bessel_k0 modified_bessel_k1 ndtri scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
         "zeta",
+    "special.orthogonal_polynomials":
+        "| airy_ai airy_slope chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
+        "chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l "
+        "legendre_polynomial_p shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
+        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0 spherical_bessel_j1",
     "special.special_namespace": "",
 }  # fmt: skip

@@ -11,7 +11,7 @@ from tests.helpers.differences import check_gradient
 from tests.helpers.proofs import core, share
 from tests.helpers.wrapped import wrap
 
-SMOOTH = [case for cases in CASES.values() for case in cases if case.differentiable] + PROGRAMS
+SMOOTH = [case for cases in (*CASES.values(), PROGRAMS) for case in cases if case.differentiable]
 FIRST = {case.label for cases in CASES.values() for case in [*filter(lambda c: c.differentiable, cases)][:1]}
 ORDERS = (1,) if proofs.quick else (1, 2)
 #: Cases of which a run takes second derivatives too: the first of each function; in a quick run these, rules that name

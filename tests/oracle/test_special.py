@@ -96,6 +96,69 @@ def test_of_two_operands():
     np.testing.assert_allclose(np.asarray(special.ndtri(special.ndtr(X[:4]))), X[:4], rtol=1e-9)
 
 
+def chebyu(n, x):
+    """Chebyshev's polynomial of the second kind, by its powers."""
+    return mpmath.fsum((-1) ** k * mpmath.binomial(n - k, k) * (2 * x) ** (n - 2 * k) for k in range(n // 2 + 1))
+
+
+def hermite(n, x, half):
+    """Hermite's polynomials by their powers."""
+    return mpmath.fsum(
+        (-1) ** k
+        * mpmath.binomial(n, 2 * k)
+        * mpmath.factorial(2 * k)
+        / mpmath.factorial(k)
+        / half**k
+        * x ** (n - 2 * k)
+        for k in range(n // 2 + 1)
+    )
+
+
+#: Polynomials by their explicit formulas, as functions of the degree and of where.
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": lambda n, x: chebyu(n, x) - x * chebyu(n - 1, x),
+    "chebyshev_polynomial_u": chebyu,
+    "chebyshev_polynomial_v": lambda n, x: chebyu(n, x) - (chebyu(n - 1, x)),
+    "chebyshev_polynomial_w": lambda n, x: chebyu(n, x) + (chebyu(n - 1, x)),
+    "hermite_polynomial_h": lambda n, x: hermite(n, 2 * x, 1),
+    "hermite_polynomial_he": lambda n, x: hermite(n, x, 2),
+    "laguerre_polynomial_l": lambda n, x: mpmath.fsum(
+        mpmath.binomial(n, k) * (-x) ** k / mpmath.factorial(k) for k in range(n + 1)
+    ),
+    "legendre_polynomial_p": lambda n, x: (
+        mpmath.fsum(mpmath.binomial(n, k) ** 2 * (x - 1) ** (n - k) * (x + 1) ** k for k in range(n + 1)) / 2**n
+    ),
+}
+
+
+def test_of_degrees():
+    """Each polynomial at degrees that broadcast with where; the two engines agree in bits."""
+    x, n = np.array([-1.3, -1.0, -0.4, 0.0, 0.7, 1.0, 2.5]), np.array([[0], [1], [2], [5], [9]])
+    shifted = {
+        f"shifted_{name}": lambda n, x, f=f: f(n, 2 * x - 1) for name, f in POLYNOMIALS.items() if "cheb" in name
+    }
+    for name, f in (POLYNOMIALS | shifted).items():
+        with mpmath.workdps(40):
+            expected = [[float(mpmath.re(f(int(m), mpmath.mpf(float(a))))) for a in x] for (m,) in n]
+        found = getattr(dynamic.special, name)(dynamic.tensor(x), dynamic.tensor(n))
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-12, err_msg=name)
+        np.testing.assert_array_equal(np.asarray(getattr(static.special, name)(x, n)), np.asarray(found))
+        f = getattr(dynamic.special, name)
+        assert f(dynamic.tensor([1, 2]), 3).dtype == dynamic.float32
+        assert f(2.0, dynamic.tensor([-1.0, 0.0, 2.5])).tolist() == [0, 1, f(dynamic.tensor(2.0), 2).item()]
+        assert math.isnan(f(dynamic.tensor(0.5), 10**9).item())
+        assert not f(dynamic.tensor(0.5, requires_grad=True), 2).requires_grad
+
+
+def test_spherical_and_airy():
+    x = np.array([-30.0, -2.5, -1e-3, 0.0, 1e-9, 0.4, 3.0, 40.0])
+    for name, f in {"airy_ai": mpmath.airyai, "spherical_bessel_j0": mpmath.sinc}.items():
+        with mpmath.workdps(40):
+            expected = [float(f(mpmath.mpf(float(a)))) for a in x]
+        np.testing.assert_allclose(np.asarray(getattr(dynamic.special, name)(x)), expected, rtol=1e-12)
+    assert dynamic.special.spherical_bessel_j0(dynamic.tensor([-math.inf, 0.0, math.inf])).tolist() == [0, 1, 0]
+
+
 def test_special_points():
     special = dynamic.special
     assert special.entr([0.0, -1.0]).tolist() == [0, -math.inf]

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+
+
+def _named(name: str) -> Callable[..., Any]:
+    """The function of a name; those of several results or orders have one here for each."""
+    from scipy import special
+
+    several: dict[str, Callable[..., Any]] = {
+        "airy_ai": lambda x: special.airy(x)[0],
+        "airy_slope": lambda x: special.airy(x)[1],
+        "spherical_bessel_j0": lambda x: special.spherical_jn(0, x),
+        "spherical_bessel_j1": lambda x: special.spherical_jn(1, x),
+    }
+    function: Callable[..., Any] = several[name] if name in several else getattr(special, name)
+    return function
 
 
 def compute(*operands_and_name: object) -> np.ndarray:
@@ -19,4 +36,4 @@ def compute(*operands_and_name: object) -> np.ndarray:
     assert isinstance(arrays[0], np.ndarray)
     wide = [np.asarray(x, np.float64) for x in arrays]
     with np.errstate(all="ignore"), special.errstate(all="ignore"):
-        return np.asarray(getattr(special, name)(*wide)).astype(arrays[0].dtype)
+        return np.asarray(_named(name)(*wide)).astype(arrays[0].dtype)

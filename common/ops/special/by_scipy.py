@@ -153,7 +153,7 @@ k1e_: Op = scipys(
 )  # fmt: skip
 
 
-def _of_one(op: Op) -> Callable[[Any], Any]:
+def of_one(op: Op) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         return op(_floats(x))
 
@@ -177,7 +177,7 @@ def pair(op: Op, a: Any, b: Any) -> Any:
     return apply(op, (a, b))
 
 
-i0 = _of_one(i0_)
+i0 = of_one(i0_)
 
 
 def igamma(a: Any, b: Any) -> Any:
@@ -269,8 +269,8 @@ def mvlgamma(x: Any, p: int) -> Any:
 def of_one_operand() -> dict[str, Callable[..., Any]]:
     """Functions of one operand by their names in `torch.special`."""
     ops = (i0e_, i1_, i1e_, erfcx_, ndtri_, log_ndtr_, j0_, j1_, y0_, y1_, k0_, k1_, k0e_, k1e_)
-    found = {op.name: _of_one(op) for op in ops}
-    return {**found, "modified_bessel_i0": _of_one(i0_), "modified_bessel_i1": _of_one(i1_)}
+    found = {op.name: of_one(op) for op in ops}
+    return {**found, "modified_bessel_i0": of_one(i0_), "modified_bessel_i1": of_one(i1_)}
 
 
 __all__ = ["i0", "igamma", "igammac", "mvlgamma"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from common.ops.math import logarithms, rounding, special_functions, transcendental
 from common.ops.reduce import softmax as soft
-from common.ops.special import by_scipy
+from common.ops.special import by_scipy, orthogonal_polynomials
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **by_scipy.of_one_operand(),
+    **by_scipy.of_one_operand(), **orthogonal_polynomials.OF_ONE, **orthogonal_polynomials.POLYNOMIALS,
     **{name: getattr(by_scipy, name) for name in ("entr", "i0", "ndtr", "xlog1py", "zeta")},
     **{name: getattr(special_functions, name)
        for name in ("digamma", "erfc", "erfinv", "logit", "polygamma", "sinc", "xlogy")},

@@ -382,9 +382,13 @@ _RULES: dict[str, Rule] = {
         "solve_triangular svd lstsq permutation pick spread one_hot searchsorted", leading,
     ),
     **_named(
-        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 beta_quantile beta_quantile_by_a beta_quantile_by_b "
-        "binomial_quantile divisor erfcx gamma_quantile gamma_quantile_by_a gammainc gammaincc gcd i0 i0e i1 i1e "
-        "log_ndtr modified_bessel_k0 modified_bessel_k1 ndtri poisson_quantile polygamma scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 von_mises_draw within_bounds zeta", alike,
+        "airy_ai airy_slope bessel_j0 bessel_j1 bessel_y0 bessel_y1 beta_quantile beta_quantile_by_a "
+        "beta_quantile_by_b binomial_quantile chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
+        "chebyshev_polynomial_w divisor erfcx gamma_quantile gamma_quantile_by_a gammainc gammaincc gcd "
+        "hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l legendre_polynomial_p log_ndtr "
+        "modified_bessel_k0 modified_bessel_k1 ndtri poisson_quantile polygamma scaled_modified_bessel_k0 "
+        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
+        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0 spherical_bessel_j1 "
+        "von_mises_draw within_bounds zeta", alike,
     ),
 }  # fmt: skip
