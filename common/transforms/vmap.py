@@ -112,11 +112,11 @@ def _run(
         with mode.activate_trace(trace), mode.activate_dual_level(None):
             flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
             _require_tensors(flat)
-            results = [trace.payload(x) for x in flat]
             written = trace.write_back(arguments, given, leaves)
+            results = [trace.shown(x, written) for x in flat]
     finally:
         trace.close()
-    return [(written.get(id(x), x.value), x.mapped, count) for x in results], shape
+    return [(x.value, x.mapped, count) for x in results], shape
 
 
 def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:

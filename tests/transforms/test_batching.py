@@ -283,6 +283,27 @@ def test_writes_inside(tw):
         tw.vmap(lambda r: y.add_(r))(x)
 
 
+#: A function of `vmap`, the argument's shape, then what PyTorch has in the result once the argument has been doubled,
+#: and its shape: what shows an argument that has been written to shows its memory.
+SHOWN = [
+    (lambda v: v(v(lambda r: r.abs_(), in_dims=2), 2, 2), (2, 1, 2, 2), [6, 2, 2, 6, 4, 0, 4, 8], (2, 2, 2, 1)),
+    (lambda v: v(lambda r: (r.abs_(), r.T)[1], 2, 2), (2, 2, 2), [6, 4, 2, 4, 2, 0, 6, 8], (2, 2, 2)),
+    (lambda v: v(v(lambda r: r.T.abs_(), 2, 1), 2, 1), (2, 2, 1, 2), [6, 2, 4, 4, 2, 6, 0, 8], (2, 1, 2, 2)),
+    (lambda v: v(v(lambda r: [p.abs_() for p in r.split(1)][-2], 1), 1, 2), (2, 2, 2), [6, 2, 4, 0], (2, 1, 2)),
+    (lambda v: v(lambda r: r.abs_(), 1, 1, chunk_size=1), (2, 2, 2), [3, 2, 1, 0, 1, 2, 3, 4], (2, 2, 2)),
+    (lambda v: v(lambda a: v(lambda b, c: (c.abs_(), b)[1], (0, None))(a * 0, a), 1), (2, 2, 2), [0] * 8, (2, 2, 2)),
+]
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=lambda tw: tw.__name__)
+def test_results_show_arguments_that_are_written(tw):
+    for make, shape, expected, size in SHOWN:
+        x = tw.arange(8.0).reshape(shape) - 3
+        y = tw.function(lambda x: (make(tw.vmap)(x), x.mul_(2))[0])(x)  # noqa: B023
+        assert (tuple(y.shape), y.flatten().tolist()) == (size, expected)
+        assert x.flatten().tolist() == [6, 4, 2, 0, 2, 4, 6, 8]
+
+
 @pytest.mark.parametrize("tw", [dynamic, static], ids=lambda tw: tw.__name__)
 def test_what_no_example_knows(tw):
     with pytest.raises(RuntimeError, match=r"calling \.item\(\) on a Tensor or"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.view_histories import rebind
+from common.autograd.view_histories import rebind, replayed_from
 from common.core import mode
 from common.core.dispatch import apply
 from common.core.errors import ExampleError, GradientError
@@ -30,6 +30,9 @@ from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.around import Outside, Questions
 from common.transforms.batching.batched import Batched, BatchedTensor, escaped
 from common.transforms.batching.some_examples import BranchOfSome
+
+#: Nodes of ops whose results are parts of the operand, and show its memory.
+PARTS = {"SplitBackward0", "SliceBackward0", "UnbindBackward0"}
 
 
 class BatchTrace(OpenTrace):
@@ -224,16 +227,18 @@ class BatchTrace(OpenTrace):
 
     def note_views(self, op: Op, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> None:
         """Note which results show the first operand, for writes to one of them."""
-        if op.kind != "view" or not isinstance(operands[0], TensorBase):
+        parts = op.nout > 1 and op.node_name in PARTS
+        if not (parts or op.kind == "view") or not isinstance(operands[0], TensorBase):
             return
-        step = ViewStep(op, attrs, None)
-        if op.name == "reshape":
-            family, base, before = family_of(operands[0])
-            if family is None:
-                base, before = operands[0], ()
-            if placed(base.shape, path_along((*before, step), base)) is None:
-                return
-        note_view(operands[0], results[0], *step)
+        for position, result in enumerate(results):
+            step = ViewStep(op, attrs, position if parts else None)
+            if op.name == "reshape":
+                family, base, before = family_of(operands[0])
+                if family is None:
+                    base, before = operands[0], ()
+                if placed(base.shape, path_along((*before, step), base)) is None:
+                    return
+            note_view(operands[0], result, *step)
 
     def note_alias(self, alias: Any, x: Any, same: bool = False, shows: Callable[[], bool] | None = None) -> None:
         """Note that two tensors show the same elements; what is detached has no history outside either."""
@@ -284,11 +289,22 @@ class BatchTrace(OpenTrace):
         """Give arguments that the function has written to their new elements; which values they then hold, by `id`."""
         written = {}
         for x, before, leaf in zip(arguments, given, leaves, strict=True):
-            if type(x) is BatchedTensor and x.payload is not before:
+            if type(x) is BatchedTensor and x.trace is self and x.payload is not before:
                 with self.outside:
                     leaf.copy_(x.payload.value)
                 written[id(x.payload)] = leaf
         return written
+
+    def shown(self, x: Any, written: Mapping[int, Any]) -> Batched:
+        """A result: an argument that has been written to, or a view of one, shows the memory of that."""
+        payload: Batched = self.payload(x)
+        if type(x) is not BatchedTensor or not written:
+            return payload
+        family, base, steps = family_of(x)
+        leaf = written.get(id(base.payload))
+        if family is None or leaf is None:
+            return Batched(written.get(id(payload), payload.value), payload.mapped, self)
+        return self.payload(replayed_from(self.mapped(leaf), steps))
 
     def get_grad(self, x: TensorBase) -> Any:
         """`.grad` as the function sees it."""
