@@ -174,7 +174,8 @@ class _ChoiceOfAll:
                 choice.name, getattr(index, "value", index), choice.count, self.step, operands, old, settle
             )  # fmt: skip
             results, summed, ran = choice_run(outside)
-        bodies: list[Any] = [body.example for body in ran.bodies]
+        of_all: list[Any] = list(ran.bodies)
+        bodies = [body.example for body in of_all]
         return BranchResults(
             [Batched(x, differs, trace) for x, differs in zip(results, self.differ, strict=True)],
             {key: Batched(x, self.summed[key], trace) for key, x in summed.items()},
