@@ -336,7 +336,14 @@ def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, i
 
 def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
     """Integers from [first, last), see `randint`."""
-    u = lift(draw("rand", shape, float64, generator))
+    u = draw("rand", shape, float64, generator)
+    if type(u) is np.ndarray:  # outside a trace
+        u *= last - first
+        y = u.astype(int64)
+        if first:
+            y += first
+        return lift(y if dtype == int64 else y.astype(dtype))
+    u = lift(u)
     y = _to(u * (last - first), int64) + first
     return y if dtype == int64 else _to(y, dtype)
 

@@ -18,6 +18,9 @@ from common.core.unbroadcast import is_tensor
 from common.evaluate.specialise import run
 from common.tensor.external_writes import lend
 
+#: The dtypes with ops, to look one up.
+OWN_DTYPES = frozenset(SUPPORTED)
+
 
 def known_dtype(dtype: Any) -> np.dtype:
     """What numpy takes for a dtype.
@@ -129,7 +132,10 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     ------
     DTypeError : a dtype without ops.
     """
-    wanted = known_dtype(default if dtype is None else dtype)
+    wanted = default if dtype is None else dtype
+    if isinstance(wanted, np.dtype) and wanted in OWN_DTYPES:
+        return wanted
+    wanted = known_dtype(wanted)
     if wanted not in SUPPORTED:
         raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
     return wanted

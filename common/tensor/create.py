@@ -14,7 +14,7 @@ from common.core.op import REGISTRY
 from common.core.operators import as_operand
 from common.core.python_numbers import is_foreign, taken
 from common.core.sizes import Dim
-from common.tensor.arrays import known_dtype, to_array
+from common.tensor.arrays import OWN_DTYPES, known_dtype, to_array
 from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.external_writes import borrow
 
@@ -33,6 +33,8 @@ def lift(x: Any) -> Any:
     trace = mode.current_trace()
     if trace is not None:
         return wrap(trace.payload(x))
+    if type(x) is np.ndarray and x.dtype in OWN_DTYPES:
+        return wrap(x)
     array = to_array(x, copy=False)
     if not x.dtype.isnative:
         array.flags.writeable = False

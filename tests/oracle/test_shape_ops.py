@@ -281,3 +281,23 @@ def test_mistakes_have_one_error_in_both_engines(name):
     for run in runs:
         with pytest.raises(kind, match=words):
             run()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda tw: tw.linspace(0.3, 9.7, 23, dtype=tw.float64),
+        lambda tw: tw.linspace(0.1, 0.7, 8),
+        lambda tw: tw.arange(0.1, 7.0, 0.3, dtype=tw.float64),
+        lambda tw: tw.arange(-3, 20, 4),
+        lambda tw: tw.randint(-5, 9, (40,)),
+        lambda tw: tw.full((3,), -0.0),
+    ],
+)
+def test_numbers_of_arrays_made_at_once_are_those_of_a_trace(make):
+    compiled = static.compile(lambda x: (x, make(static)))
+    dynamic.manual_seed(3)
+    made = make(dynamic).numpy()
+    dynamic.manual_seed(3)
+    traced = compiled(np.zeros(2))[1].numpy()
+    assert (made.dtype, made.tobytes()) == (traced.dtype, traced.tobytes())

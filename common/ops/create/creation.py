@@ -40,9 +40,17 @@ def _eye_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
     return [NativeCall(copying.eye_source(outs[0].dtype), "eye", (attrs["rows"], attrs["columns"]))]
 
 
+def _filled_array(shape: Any, value: Any, dtype: Any) -> np.ndarray:
+    if value.__class__ is int and value == 0:
+        return np.zeros(shape, dtype)
+    filled = np.empty(shape, dtype)
+    filled.fill(value)
+    return filled
+
+
 full_ = kernel(
     "full", (), lambda *, shape, value, dtype: Spec(tuple(shape), np.dtype(dtype)), _full_native,
-    lambda shape, value, dtype: np.full(shape, value, dtype),
+    _filled_array,
     samples=join(nothing(shape=(3, 4), value=1.5), nothing(shape=(), value=-0.0)),
     doc="A number everywhere.",
     attrs=("shape", "value", "dtype"), fill="value",
@@ -206,6 +214,9 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     if end is None:
         start, end = 0, start
+    plain = start.__class__ is end.__class__ is step.__class__ is int
+    if plain and dtype is None and step > 0 and 0 <= end - start < 1 << 32:
+        return made(arange_, start=start, step=step, count=-((start - end) // step))
     numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x for x in (start, end, step)]
     start, end, step = map(number, numbers)
     for name, x in (("start", start), ("end", end), ("step", step)):
@@ -221,12 +232,31 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     count = math.ceil((float(end) - float(start)) / float(step)) if fractional else -((start - end) // step)
     if isinstance(count, int) and count >= 1 << 60:
         raise AllocationError(f"arange(): {count} elements have more bytes than 64 bits can count")
+    if fractional and mode.current_trace() is None:
+        y = _counted_floats(count, float(start), float(step), wanted)
+        if y is not None:
+            return y
     if fractional:
         counted = made(arange_, start=0, step=1, count=count)
         counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)
     else:
         counted = made(arange_, start=start, step=step, count=count)
     return counted if counted.dtype == wanted else to(counted, dtype=wanted, x_dtype=counted.dtype)
+
+
+def of_usual_size(x: float) -> bool:
+    """Whether sums and products of a few such numbers are so, too: in numpy they neither warn nor raise errors."""
+    return x == 0 or 1e-20 < abs(x) < 1e20
+
+
+def _counted_floats(count: int, start: float, step: float, dtype: np.dtype) -> Any:
+    """start + i step for i below `count`, as an array of a floating dtype; None if numbers might over- or underflow."""
+    if dtype.kind != "f" or not step or not all(map(of_usual_size, (start, step, count * step))):
+        return None
+    y = np.arange(count, dtype=np.float64)
+    y *= step
+    y += start
+    return y.astype(dtype, copy=False)
 
 
 def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from common.core import mode
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import Dim
-from common.ops.create.creation import arange_, known_sizes, made
+from common.ops.create.creation import arange_, known_sizes, made, of_usual_size
 from common.ops.math.arithmetic import pow
 from common.ops.math.cast import to
 from common.ops.math.compare import where
@@ -53,6 +54,26 @@ def _spaced(start: Any, end: Any, steps: Any, op: str, dtype: np.dtype) -> Any:
     return where(i < count // 2, place * step + first, last - (most - place) * step)
 
 
+def _halves(start: Any, end: Any, steps: Any, dtype: np.dtype) -> Any:
+    """`linspace` as an array without an op for each of its steps; None where arguments or numbers are unusual."""
+    if not (start.__class__ in (int, float) and end.__class__ in (int, float) and steps.__class__ is int):
+        return None
+    if not (dtype.kind == "f" and steps > 1 and of_usual_size(start) and of_usual_size(end)):
+        return None
+    first, last, half = float(start), float(end), steps // 2
+    step = (last - first) / float(steps - 1)
+    if step == 0 or not of_usual_size(step):
+        return None
+    y = np.arange(steps, dtype=np.float64)
+    low, high = y[:half], y[half:]
+    low *= step
+    low += first
+    np.subtract(float(steps - 1), high, out=high)
+    high *= step
+    np.subtract(last, high, out=high)
+    return y.astype(dtype, copy=False)
+
+
 def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, both included, at equal distances.
 
@@ -78,6 +99,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    if mode.current_trace() is None and (y := _halves(start, end, steps, wanted)) is not None:
+        return y
     return to(_spaced(start, end, steps, "linspace", wanted), dtype=wanted, x_dtype=float64)
 
 
