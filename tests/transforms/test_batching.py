@@ -283,8 +283,7 @@ def test_writes_inside(tw):
         tw.vmap(lambda r: y.add_(r))(x)
 
 
-#: A function of `vmap`, the argument's shape, then what PyTorch has in the result once the argument has been doubled,
-#: and its shape: what shows an argument that has been written to shows its memory.
+#: A function of `vmap`, an argument's shape; then, with it doubled, PyTorch's result, which shows its memory, and size.
 SHOWN = [
     (lambda v: v(v(lambda r: r.abs_(), in_dims=2), 2, 2), (2, 1, 2, 2), [6, 2, 2, 6, 4, 0, 4, 8], (2, 2, 2, 1)),
     (lambda v: v(lambda r: (r.abs_(), r.T)[1], 2, 2), (2, 2, 2), [6, 4, 2, 4, 2, 0, 6, 8], (2, 2, 2)),
@@ -376,6 +375,13 @@ def test_of_branches_that_examples_choose_alike_one_runs(tw):
         np.testing.assert_allclose(dx, (x * 1.5 + 1.5**2, np.sin(x) * np.cos(x) + 1 + x)[i], rtol=1e-12)
         np.testing.assert_allclose(dw, ((x * x).sum() + 3 + 1.5 * x.sum(), 1.0)[i], rtol=1e-12)
         runs.clear()
+
+
+def test_a_branch_that_does_not_run_writes_nothing():
+    for p, expected in ((1, [[6, 6]]), (0, [[4, 4]])):
+        x = dynamic.full((1, 2), 3.0)
+        y = dynamic.vmap(lambda r: dynamic.cond(p, lambda: r.mul_(2), lambda: r.add_(1)))(x)  # noqa: B023
+        assert y.tolist() == x.tolist() == expected
 
 
 @pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])

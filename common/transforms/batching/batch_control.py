@@ -18,7 +18,7 @@ from typing import Any
 from common.control.body import Body, leaf
 from common.control.branches import Branches, BranchResults, Choice, choice_run
 from common.control.loop import LoopRun, Ran, Request, loop_run
-from common.control.shape_trace import Abstract, AbstractTrace
+from common.control.shape_trace import Abstract, AbstractTensor, AbstractTrace
 from common.core import mode
 from common.core.op import REGISTRY
 from common.core.spec import Spec
@@ -28,7 +28,7 @@ from common.tensor.base import TensorBase, spec_of
 from common.tensor.create import lift
 from common.tensor.node import next_number
 from common.transforms.batching import batch_rules as rules
-from common.transforms.batching.batched import Batched
+from common.transforms.batching.batched import Batched, BatchedTensor
 from common.transforms.batching.some_examples import BranchOfSome
 
 
@@ -55,6 +55,12 @@ def _for_shapes(trace: Any, name: str) -> Iterator[AbstractTrace]:
             yield abstract
     finally:
         trace.outer = outer
+
+
+def has_shapes_only(trace: Any, x: Any) -> bool:
+    """Whether a write to a tensor is one in a function that does not run, to a tensor from outside of that."""
+    abstract = isinstance(trace.outer, AbstractTrace)
+    return abstract and type(x) is BatchedTensor and x.trace is trace and type(x.payload.value) is not AbstractTensor
 
 
 def run_choice(trace: Any, choice: Choice) -> BranchResults:

@@ -259,6 +259,8 @@ class BatchTrace(OpenTrace):
         GradientError : elements of one example would be written to what all examples share.
         """
         payload = self.payload(new)
+        if batch_control.has_shapes_only(self, x):
+            return
         if type(x) is BatchedTensor and x.trace is self:
             if payload.mapped and not x.payload.mapped:
                 x.payload = payload  # made inside, and shared by nobody else
