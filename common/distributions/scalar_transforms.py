@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from common.core.errors import ArgumentError
+from common.core.int_arguments import members
 from common.distributions import constraints
 from common.distributions.distribution import Distribution, limits
 from common.distributions.transforms import Transform, sum_rightmost
@@ -148,6 +149,7 @@ class PowerTransform(Transform):
 def _broadcast(shape: Any, *others: Any) -> Any:
     from common.core.shapes import broadcast_shapes
 
+    shape = tuple(members(shape, "transform", "shape"))
     return broadcast_shapes(shape, *(getattr(x, "shape", ()) for x in others), op="transform")
 
 

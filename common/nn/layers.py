@@ -9,6 +9,7 @@ import numpy as np
 from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError
+from common.core.int_arguments import members
 from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.module import Module
@@ -104,7 +105,8 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        one = isinstance(normalized_shape, int)
+        shape = (normalized_shape,) if one else tuple(members(normalized_shape, "LayerNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
         self.bias = Parameter(np.zeros(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine and bias else None

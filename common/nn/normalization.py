@@ -11,6 +11,7 @@ from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import members
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
@@ -46,7 +47,8 @@ class RMSNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        one = isinstance(normalized_shape, int)
+        shape = (normalized_shape,) if one else tuple(members(normalized_shape, "RMSNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
 

@@ -15,6 +15,7 @@ from common.core import mode
 from common.core.allocation import allocation_error
 from common.core.dtypes import number_spec
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import shown
 from common.core.python_numbers import as_array
 from common.core.size_tuples import Size
 from common.core.source_lines import is_user_file
@@ -209,7 +210,7 @@ def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
     """Zeros of the sizes that a constructor is given; False in second place stands for no size."""
     sizes = sizes[:1] if len(sizes) == 2 and sizes[1] is False else sizes
     if not all(type(n) is int and n >= 0 for n in sizes):
-        raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {sizes}")
+        raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {shown(sizes)}")
     try:
         return np.zeros(sizes, np.float32)
     except (ValueError, MemoryError) as error:

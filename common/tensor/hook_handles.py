@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from common.core.int_arguments import integer, members
+
 #: Whether anything has ever been given hooks: backward passes look for them only then, or while something watches.
 hooks_seen = False
 
@@ -32,8 +34,8 @@ class RemovableHandle:
     @classmethod
     def go_beyond(cls, used: Sequence[int]) -> None:
         """Give new hooks other ids than those that came with a pickle of another process."""
-        following = next(cls._ids)
-        cls._ids = itertools.count(max(following, *(i + 1 for i in used)) if used else following)
+        taken = members(used, "go_beyond", "used")
+        cls._ids = itertools.count(max([next(cls._ids), *(integer(i, "go_beyond", "used") + 1 for i in taken)]))
 
     def remove(self) -> None:
         """Take the hook out; again does nothing."""

@@ -21,7 +21,7 @@ from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
-from common.core.int_arguments import callable_argument
+from common.core.int_arguments import callable_argument, members, shown
 from common.core.pickling import MadeCallable
 from common.core.python_numbers import check_range, is_foreign, taken
 from common.core.tree import flatten
@@ -82,7 +82,8 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self.options = CompileOptions(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
         self.memory_budget = memory_budget
-        self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+        one = isinstance(donate_argnums, int)
+        self.donate_argnums = (donate_argnums,) if one else tuple(members(donate_argnums, "function", "donate_argnums"))
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         given = {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}}
         self._maker = "static", "function", (target,), given
@@ -389,7 +390,10 @@ def function(
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
     if control_flow not in (None, "guard", "convert"):
         raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
-    numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    one = isinstance(donate_argnums, int)
+    numbers = (donate_argnums,) if one else tuple(members(donate_argnums, "function", "donate_argnums"))
     if not all(isinstance(n, int) and n >= 0 for n in numbers):
-        raise ArgumentError(f"function(): donate_argnums are numbers of positional arguments, not {donate_argnums!r}")
+        raise ArgumentError(
+            f"function(): donate_argnums are numbers of positional arguments, not {shown(donate_argnums)}"
+        )
     return CompiledFunction(target, **options)

@@ -24,6 +24,14 @@ WIDE = dynamic.ones(1).expand(2**40)
         lambda: dynamic.array_api.concat(dynamic.ones(1, 1).expand(2**20, 2**20)),
         lambda: dynamic.distributions.ExponentialFamily(batch_shape=WIDE),
         lambda: dynamic.distributions.Distribution((), dynamic.ones(1, 1).expand(2**20, 2**20)),
+        lambda: dynamic.distributions.AffineTransform(0.0, 1.0).forward_shape(WIDE),
+        lambda: dynamic.distributions.PowerTransform(2.0).inverse_shape(dynamic.ones(2, 2)),
+        lambda: dynamic.nn.RMSNorm(WIDE),
+        lambda: static.nn.LayerNorm(dynamic.ones(1, 1).expand(2**20, 2**20)),
+        lambda: static.function(lambda x: x, donate_argnums=WIDE),
+        lambda: static.dynamic_update_slice(
+            dynamic.ones(3), dynamic.ones(2), dynamic.ones(1, dtype="int64").expand(99)
+        ),
         lambda: dynamic.split_with_sizes(dynamic.ones(3), WIDE),
         lambda: dynamic.utils.data.random_split([1, 2], dynamic.ones(2, 1)),
         lambda: dynamic.distributions.ComposeTransform(WIDE),

@@ -176,15 +176,15 @@ def _places(op: str, shape: tuple[Any, ...], starts: Any, sizes: tuple[Any, ...]
         starts = _tensor(op, starts)
         if starts.ndim != 1:
             raise ShapeError(f"{op}: start_indices must be scalars, or a 1-D tensor, not of {starts.ndim} dimensions")
-        starts = [starts[i] for i in range(int(starts.shape[0]))]
-    if len(starts) != len(shape):
+    count = len(starts) if isinstance(starts, (tuple, list)) else int(starts.shape[0])
+    if count != len(shape):
         raise ShapeError(
-            f"{op}: start_indices must have one entry per dimension of operand: {len(starts)} for shape {list(shape)}"
+            f"{op}: start_indices must have one entry per dimension of operand: {count} for shape {list(shape)}"
         )
     for n, size in zip(shape, sizes, strict=True):
         if not same(n, size) and size > n:
             raise ShapeError(f"{op}: sizes {list(sizes)} must be less than or equal to operand shape {list(shape)}")
-    starts = [_start(op, start) for start in starts]
+    starts = [_start(op, starts[i]) for i in range(count)]
     part = [dim for dim, (n, size) in enumerate(zip(shape, sizes, strict=True)) if not same(n, size)]
     if not part:
         return [], 0
