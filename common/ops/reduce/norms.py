@@ -8,7 +8,7 @@ from typing import Any
 from common.core.aliases import accept_numpy_names
 from common.core.dtypes import bool_
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.int_arguments import normalize_dim, normalize_dims
+from common.core.int_arguments import flag, normalize_dim, normalize_dims
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.math.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
@@ -94,7 +94,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtyp
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(f"norm(): p must be a number, inf, -inf or 'fro', got {p!r}")
     order = 2.0 if p in ("fro", None) else float(p)
-    return norm_(x, p=order, dim=normalize_dims(dim, x.ndim, "norm"), keepdim=keepdim)
+    return norm_(x, p=order, dim=normalize_dims(dim, x.ndim, "norm"), keepdim=flag(keepdim, "norm", "keepdim"))
 
 
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from common.core.aliases import accept_numpy_names
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
-from common.core.int_arguments import normalize_dims
+from common.core.int_arguments import flag, normalize_dims
 from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.ops._define import composite
@@ -127,7 +127,8 @@ def _spread_of(op: Op, name: str, x: Any, dim: Any, unbiased: Any, keepdim: bool
         correction = 1 if unbiased is None else int(unbiased)
     elif isinstance(correction, float) and correction.is_integer():
         correction = int(correction)
-    return op(x, dim=normalize_dims(dim, x.ndim, name), correction=correction, keepdim=keepdim)
+    dims, keepdim = normalize_dims(dim, x.ndim, name), flag(keepdim, name, "keepdim")
+    return op(x, dim=dims, correction=correction, keepdim=keepdim)
 
 
 @accept_numpy_names
@@ -214,7 +215,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     if dtype is not None:
         return converted(nansum(converted(x, dtype), dim, keepdim), dtype)
     op = nansum_ if x.dtype.kind == "f" else sum_
-    return op(x, dim=normalize_dims(dim, x.ndim, "nansum"), keepdim=keepdim)
+    return op(x, dim=normalize_dims(dim, x.ndim, "nansum"), keepdim=flag(keepdim, "nansum", "keepdim"))
 
 
 @accept_numpy_names
@@ -236,6 +237,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     x = converted(x, dtype)
     require_float("nanmean", x)
     dims = normalize_dims(dim, x.ndim, "nanmean")
+    keepdim = flag(keepdim, "nanmean", "keepdim")
     count = sum_(logical_not(isnan(x)), dim=dims, keepdim=keepdim)
     return nansum_(x, dim=dims, keepdim=keepdim) / to(count, dtype=x.dtype, x_dtype=count.dtype)
 

@@ -7,7 +7,7 @@ from typing import Any
 from common.core.aliases import accept_numpy_names
 from common.core.docstrings import sections_of
 from common.core.dtypes import bool_, uint8
-from common.core.int_arguments import normalize_dims
+from common.core.int_arguments import flag, normalize_dims
 from common.core.op import Op
 from common.ops._define import reduction
 from common.ops._samples import of_reduction
@@ -26,7 +26,7 @@ all_ = reduction("all", "min", (), samples=_of_truth, doc="Whether all elements 
 def _truth_of(op: Op, x: Any, dim: Any, keepdim: bool) -> Any:
     """The reduction of the elements' truth values; uint8 gives uint8, as in PyTorch."""
     flags = x if x.dtype == bool_ else to(x, dtype=bool_, x_dtype=x.dtype)
-    found = op(flags, dim=normalize_dims(dim, x.ndim, op.name), keepdim=keepdim)
+    found = op(flags, dim=normalize_dims(dim, x.ndim, op.name), keepdim=flag(keepdim, op.name, "keepdim"))
     return to(found, dtype=uint8, x_dtype=bool_) if x.dtype == uint8 else found
 
 
