@@ -34,8 +34,7 @@ HERE = {
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
     "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
-    "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_batch_norm": "batch_norm",
-    "native_layer_norm": "layer_norm", "native_group_norm": "group_norm", "native_dropout": "dropout",
+    "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_dropout": "dropout",
     "native_norm": "norm", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
 }  # fmt: skip
 

@@ -24,12 +24,12 @@ WINDOWS = frozenset(
 LEAVES = frozenset(
     ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
      "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-     "randperm", "zeros", "zeros_like", *WINDOWS]
+     "randperm", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
 )  # fmt: skip
 
 
 #: Functions that take ``device=``, and what else PyTorch's take about memory, which here changes nothing.
-PLACED = LEAVES | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
+PLACED = LEAVES | {"as_tensor", "asarray", "tensor", "tril_indices", "triu_indices"}
 #: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
 INPLACE = frozenset(
     ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu",

@@ -137,6 +137,7 @@ CONTENTS = {
     "reduce.mapped_sums":
         "| nansum sum_of_cubes sum_of_deviations sum_of_exponentials sum_of_magnitudes sum_of_squares",
     "reduce.masked": "",
+    "reduce.native_norms": "native_batch_norm native_group_norm native_layer_norm |",
     "reduce.normalization": "batch_norm group_norm normalize rms_norm |",
     "reduce.norms": "norm renorm | norm",
     "reduce.product": "prod | prod",

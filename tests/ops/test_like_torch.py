@@ -16,6 +16,12 @@ def a(*values, dtype=F32):
 
 #: A program of an engine and its arrays, and what it returns.
 RETURNS = [
+    (lambda tw, x, w: tw.native_batch_norm(x, w, None, None, None, True, 0.1, 0.0)[1], [a([0, 1], [4, 3]), a(1, 2)],
+     a(2, 2)),
+    (lambda tw, x, w: tw.native_batch_norm(x, w, None, None, None, True, 0.1, 0.0)[2], [a([0, 1], [4, 3]), a(1, 2)],
+     a(0.5, 1)),
+    (lambda tw, x, w: tw.native_group_norm(x, w, None, 2, 2, 1, 1, 0.0)[1], [a([0, 2], [4, 6]), a(1, 2)], a([1], [5])),
+    (lambda tw, x: tw.nn.functional.multilabel_margin_loss(x, tw.tensor(0)), [a(0.5)[0]], np.float32(0)),
     (lambda tw, x, y: tw.max(x, other=y), [a(1, 5), a(3, 2)], a(3, 5)),
     (lambda tw, x, y: tw.min(x, other=y), [a(1, 5), a(3, 2)], a(1, 2)),
     (lambda tw, x, y: tw.add(x, y, alpha=3), [a(True, False, dtype=bool), a(True, True, dtype=bool)],

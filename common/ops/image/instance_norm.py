@@ -11,7 +11,7 @@ from common.core.spec import numel
 from common.ops.image.pooling import require_means
 from common.ops.image.windows import window_sum_
 from common.ops.math.arithmetic import pow, rsqrt
-from common.ops.reduce.normalization import _affine, _per_channel
+from common.ops.reduce.normalization import _per_channel, affine
 from common.ops.reduce.reductions import mean
 from common.ops.reduce.softmax import normalize_
 from common.ops.reduce.statistics import var
@@ -57,13 +57,13 @@ def instance_norm(
             raise ArgumentError(
                 "instance_norm(): Expected running_mean and running_var to be defined when use_input_stats=False"
             )
-        return _affine((x - mean_by) * rsqrt(var_by + eps), weight, bias)
+        return affine((x - mean_by) * rsqrt(var_by + eps), weight, bias)
     dims = tuple(range(2, x.ndim))
     if mean_by is not None and var_by is not None and not any(n == 0 for n in x.shape):
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean(mean(plain, dims), 0) * momentum)
         running_var.copy_(running_var * (1 - momentum) + mean(var(plain, dims), 0) * momentum)
-    return _affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
+    return affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
 
 
 def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:

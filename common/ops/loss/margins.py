@@ -66,7 +66,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
     Parameters
     ----------
-    input : (batch, classes) or (classes,): x.
+    input : (batch, classes), (classes,) or (), which is one class: x.
     target : the same shape, int64: classes, up to the first that is negative.
     reduction : "mean", "sum" or "none".
 
@@ -77,6 +77,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     DTypeError : targets that are no ints.
     """
     check_reduction(reduction)
+    if input.ndim == 0 and target.ndim == 0:
+        input, target = unsqueeze(input, 0), unsqueeze(target, 0)
     if input.ndim not in (1, 2) or tuple(input.shape) != tuple(target.shape):
         raise ShapeError(f"multilabel_margin_loss(): inconsistent target size: {tuple(target.shape)} for input of "
                          f"size: {tuple(input.shape)}")  # fmt: skip

@@ -89,7 +89,8 @@ def _per_channel(name: str, x: Any, **given: Any) -> list[Any]:
     return found
 
 
-def _affine(y: Any, weight: Any, bias: Any) -> Any:
+def affine(y: Any, weight: Any, bias: Any) -> Any:
+    """y weight + bias, without what is None."""
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 
@@ -112,6 +113,11 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     ----------
     Wu, He, Group normalization, 2018.
     """
+    return group_norms(x, num_groups, weight, bias, eps)[0]
+
+
+def group_norms(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    """The result of `group_norm`, the means and the reciprocals of the deviations."""
     if x.ndim < 2:
         raise ShapeError(f"group_norm(): Expected at least 2 dimensions for input tensor but received {x.ndim}")
     groups = integer(num_groups, "group_norm", "num_groups")
@@ -125,8 +131,8 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
         )
     weight, bias = _per_channel("group_norm", x, weight=weight, bias=bias)
     apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
-    y = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)[0]
-    return _affine(reshape(y, x.shape), weight, bias)
+    y, mean, rstd = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)
+    return affine(reshape(y, x.shape), weight, bias), mean, rstd
 
 
 def batch_norm(
@@ -160,15 +166,31 @@ def batch_norm(
     ----------
     Ioffe, Szegedy, Batch normalization, 2015.
     """
+    if training:
+        (y, _, _), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
+        return affine(y, weight, bias)
+    mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
+    if mean is None or variance is None:
+        raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
+    return affine((x - mean) * rsqrt(variance + eps), weight, bias)
+
+
+def _of_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> list[Any]:
     if x.ndim < 2:
         raise ShapeError(f"batch_norm(): expected (batch, channels, ...), got {x.ndim} dimensions")
-    mean, variance, weight, bias = _per_channel(
+    return _per_channel(
         "batch_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
-    if not training:
-        if mean is None or variance is None:
-            raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
-        return _affine((x - mean) * rsqrt(variance + eps), weight, bias)
+
+
+def of_the_batch(
+    x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """`x` normalised over the batch with its mean and the reciprocal of its deviation; weight and bias that broadcast.
+
+    The running statistics move, see `batch_norm`.
+    """
+    mean, _, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
     dims = (0, *range(2, x.ndim))
     if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
         raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
@@ -176,7 +198,7 @@ def batch_norm(
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean_(plain, dim=dims, keepdim=False) * momentum)
         running_var.copy_(running_var * (1 - momentum) + var(plain, dims) * momentum)
-    return _affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
+    return normalize_(x, dim=dims, eps=eps), weight, bias
 
 
 __all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]

@@ -70,7 +70,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtyp
     ----------
     x : (...), floating point.
     p : any number; 0 counts elements that are not 0, inf and -inf give the largest and the smallest magnitude.
-        "fro", None and 2 are the Euclidean norm.
+        "fro", None and 2 are the Euclidean norm. "nuc" is the sum of the singular values of matrices.
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
     dtype : to which `x` is converted first, and that of the result; by default that of `x`.
@@ -79,7 +79,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtyp
     ------
     DTypeError : `x` is not floating point.
     ArgumentError : another string for `p`.
-    ShapeError : an infinite `p` over no elements, or a dimension named twice.
+    ShapeError : an infinite `p` over no elements, "nuc" over other than two dimensions, or a dimension named twice.
     IndexRangeError : a dimension that does not exist.
 
     Examples
@@ -91,8 +91,17 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtyp
     """
     x = converted(x, dtype)
     require_float("norm", x)
+    if isinstance(p, str) and p == "nuc":
+        from common.ops.linalg.spectral import svdvals
+
+        dims = normalize_dims(dim, x.ndim, "norm")
+        if len(dims) != 2:
+            raise ShapeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
+        rows = x.permute(*(i for i in range(x.ndim) if i not in dims), *dims)
+        found = sum_(svdvals(rows), dim=(x.ndim - 2,), keepdim=False)
+        return reshape(found, [1 if i in dims else n for i, n in enumerate(x.shape)]) if keepdim else found
     if isinstance(p, str) and p != "fro":
-        raise ArgumentError(f"norm(): p must be a number, inf, -inf or 'fro', got {p!r}")
+        raise ArgumentError(f"norm(): p must be a number, inf, -inf, 'fro' or 'nuc', got {p!r}")
     order = 2.0 if p in ("fro", None) else float(p)
     return norm_(x, p=order, dim=normalize_dims(dim, x.ndim, "norm"), keepdim=flag(keepdim, "norm", "keepdim"))
 

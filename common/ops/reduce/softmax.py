@@ -235,6 +235,11 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     >>> tw.layer_norm(tw.tensor([1.0, 3.0]), 2)
     tensor([-1.0000,  1.0000])
     """
+    return layer_norms(x, normalized_shape, weight, bias, eps)[0]
+
+
+def layer_norms(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """The result of `layer_norm`, the means and the reciprocals of the deviations."""
     sizes = integers(normalized_shape, "layer_norm", "normalized_shape")
     given: Any = eps
     if not isinstance(given, (int, float)) and not hasattr(given, "dtype"):
@@ -249,11 +254,11 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
             )
     over: dict[str, Any] = {"dim": tuple(range(x.ndim - len(sizes), x.ndim)), "eps": eps}
     if weight is not None and bias is not None:
-        return affine_normalize_(x, weight, bias, **over)[0]
-    y = normalize_(x, **over)[0]
+        return affine_normalize_(x, weight, bias, **over)
+    y, mean, rstd = normalize_(x, **over)
     if weight is not None:
         y = y * weight
-    return y if bias is None else y + bias
+    return (y if bias is None else y + bias), mean, rstd
 
 
 __all__ = ["layer_norm", "log_softmax", "logsumexp", "softmax"]
