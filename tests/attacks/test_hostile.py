@@ -352,8 +352,8 @@ NESTED.append(NESTED)
         lambda: dynamic.Tensor(-(10**5000)),
         lambda: dynamic.autograd.graph.RemovableHandle.go_beyond(range(2**40)),
         lambda: static.function(lambda x: static.prod(x, keepdim=NESTED))(np.ones(3)),
-        lambda: static.function(lambda: static.std_mean(X, dim=1, keepdim=NESTED))(),  # type: ignore[arg-type]
-        lambda: static.function(lambda: static.any(X, 1, NESTED))(),  # type: ignore[arg-type]
+        lambda: static.function(lambda: static.std_mean(X, dim=1, keepdim=NESTED))(),
+        lambda: static.function(lambda: static.any(X, 1, NESTED))(),
         lambda: static.function(lambda: X.nansum(1, NESTED))(),
         lambda: static.function(lambda: X.norm(2, 1, NESTED))(),
         lambda: X.__setitem__([1, NESTED], 0.0),
