@@ -189,11 +189,13 @@ class Sizes(DimScope):
         ------
         ShapeError : one breaks a guard; names the line that made it.
         """
+        broken: dict[str, str] = {}  # by what the sizes of placeholders are in it
         for text, guard in self.needed(nodes).items():
-            if not _known(guard.left, env) or not _known(guard.right, env) or guard.check(env):
-                continue
+            if _known(guard.left, env) and _known(guard.right, env) and not guard.check(env):
+                values = ", ".join(f"{name} = {n}" for name, n in _named((guard.left, guard.right), env))
+                broken.setdefault(values, text)
+        for values, text in sorted(broken.items(), key=lambda pair: not pair[0])[:1]:
             file, line, function = self.lines[text]
-            values = ", ".join(f"{name} = {n}" for name, n in _named((guard.left, guard.right), env))
             raise ShapeError(
                 f"the graph was built for sizes with {text}, but {values} in this run; {file}:{line} in {function} "
                 "relies on it. Give the placeholder this size, or build a graph for it"
