@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError
 from common.core.sizes import Dim
+from common.core.spec import numel
 from common.ops import functional as F
 from common.ops.math.cast import converted
 from common.tools.onnx.applied import Applied, axis_of, is_known, meaning, of_tensors, shape_of
@@ -38,14 +39,7 @@ def _shape(a: Applied, x: Any) -> Any:
 
 @meaning("Size")
 def _size(a: Applied, x: Any) -> Any:
-    return settled(np.asarray(_product(shape_of(x)), object))
-
-
-def _product(listed: Sequence[Any]) -> Any:
-    total: Any = 1
-    for n in listed:
-        total = total * n
-    return total
+    return settled(np.asarray(numel(tuple(shape_of(x))), object))
 
 
 @meaning("Reshape")
@@ -65,7 +59,7 @@ def _flatten(a: Applied, x: Any) -> Any:
     x = tensor(x)
     axis = a.get("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
-    return F.reshape(x, (_product(x.shape[:axis]), _product(x.shape[axis:])))
+    return F.reshape(x, (numel(x.shape[:axis]), numel(x.shape[axis:])))
 
 
 @meaning("Transpose")
