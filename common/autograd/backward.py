@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def backward(
     ShapeError : a cotangent has another shape than its root.
     GraphFreedError : the graph was freed by an earlier pass.
     """
-    roots = _as_tuple(tensors)
+    roots, cotangents = _as_tuple(tensors), None if grad_tensors is None else _as_tuple(grad_tensors)
     if create_graph and mode.current_trace() is None:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -68,7 +68,7 @@ def backward(
             raise GradientError("`inputs` argument to `backward` cannot be empty.")
         require_grad(targets)
         wanted = {x.edge: x if isinstance(x, TensorBase) else x.edge for x in targets}
-    seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
+    seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in cotangents or ()}
 
     def deposit(leaf: Any, total: Any) -> bool:
         if wanted is not None:
@@ -80,7 +80,7 @@ def backward(
         accumulate(leaf, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
         return True
 
-    for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
+    for edge, total in _run(roots, cotangents, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
         deposit(edge, total)
     if waiting:
         run_waiting()
@@ -372,7 +372,9 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     if type(x) is tuple:
         return x
-    return tuple(x) if isinstance(x, Sequence) and not isinstance(x, (TensorBase, GradientEdge)) else (x,)
+    if isinstance(x, (Sequence, Iterator, ValuesView)) and not isinstance(x, (TensorBase, GradientEdge)):
+        return tuple(x)  # `params.values()` and generators as well
+    return (x,)
 
 
 def _array(x: Any) -> Any:

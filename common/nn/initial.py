@@ -193,8 +193,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     return _copied(tensor, "dirac_", values)
 
 
-def _fans(tensor: Any, name: str) -> tuple[int, int]:
-    """How many inputs an output has, and how many outputs an input has."""
+def _calculate_fan_in_and_fan_out(tensor: Any, name: str = "_calculate_fan_in_and_fan_out") -> tuple[int, int]:
+    """How many inputs an output has, and how many outputs an input has; scripts call it by PyTorch's private name."""
     shape = tuple(getattr(tensor, "shape", ()))
     if len(shape) < 2:
         raise ShapeError(
@@ -217,20 +217,26 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None 
     ------
     ShapeError : less than two dimensions.
     """
-    a = math.sqrt(3.0) * gain * math.sqrt(2.0 / max(sum(_fans(tensor, "xavier_uniform_")), 1))
+    a = math.sqrt(3.0) * gain * math.sqrt(2.0 / max(sum(_calculate_fan_in_and_fan_out(tensor, "xavier_uniform_")), 1))
     return uniform_(tensor, -a, a, generator)
 
 
 @sections_of(xavier_uniform_)
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Fill with draws from N(0, s^2), s = gain sqrt(2 / (fan_in + fan_out))."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(sum(_fans(tensor, "xavier_normal_")), 1)), generator)
+    fans = _calculate_fan_in_and_fan_out(tensor, "xavier_normal_")
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(sum(fans), 1)), generator)
+
+
+def _calculate_correct_fan(tensor: Any, mode: str, name: str = "_calculate_correct_fan") -> int:
+    """One of the two, by `mode`; a private name of PyTorch as well."""
+    if str(mode).lower() not in ("fan_in", "fan_out"):
+        raise ArgumentError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor, name)[mode.lower() == "fan_out"]
 
 
 def _scale(tensor: Any, a: float, mode: str, nonlinearity: str, name: str) -> float:
-    if mode not in ("fan_in", "fan_out"):
-        raise ArgumentError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    fan = _fans(tensor, name)[mode == "fan_out"]
+    fan = _calculate_correct_fan(tensor, mode, name)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 

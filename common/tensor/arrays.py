@@ -68,6 +68,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
     if array.dtype.kind == "O" and any(isinstance(x, Dim) for x in array.flat):
         raise DTypeError("a list holds sizes that are open in a trace; use stack([tensor(n), ...])")
+    if array.dtype.kind == "O":
+        raise DTypeError(f"Could not infer dtype of {type(first).__name__}: give a number, an array or nested lists")
     if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
     if array.dtype == wanted and array.dtype.isnative:

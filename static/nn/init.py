@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from common.core import absent
-from common.nn.initial import FUNCTIONS
+from common.nn.initial import FUNCTIONS, _calculate_correct_fan, _calculate_fan_in_and_fan_out  # noqa: F401
 
 globals().update(FUNCTIONS)
 __all__ = list(FUNCTIONS)

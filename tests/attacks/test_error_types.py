@@ -139,7 +139,7 @@ TypeError | tw.zeros(2.5) | size(): argument 'size' must be int, not
 RuntimeError | tw.zeros(-1) | Trying to create tensor with negative
 ValueError | tensor([[1, 2], [3]]) | expected numbers in equally long sequences:
 TypeError | tensor("abc") | dtype <U3 is not supported; supported are
-RuntimeError | tensor([object()]) | dtype object is not supported; supported are
+RuntimeError | tensor([object()]) | Could not infer dtype of object
 RuntimeError | tw.arange(0, 5, -1) | arange(): step -1 must be nonzero and lead
 RuntimeError | tw.randint(5, 5, (2,)) | random_ expects 'from' to be less than 'to',
 RuntimeError | tw.randperm(-1) | Trying to create tensor with negative

@@ -206,3 +206,19 @@ def gradcheck_of_functions_that_differentiate(tw):
         return x * scale
 
     assert tw.autograd.gradcheck(unrecorded, (x,))
+
+
+def tensors_come_from_any_iterable(tw):
+    """Meta-learning scripts differentiate with respect to `parameters.values()`."""
+    given = {"a": _leaf(tw, 2.0), "b": _leaf(tw, 5.0)}
+
+    def product():
+        return (given["a"] * given["b"]).sum()
+
+    for inputs in (given.values(), (x for x in given.values()), map(given.get, given)):
+        assert [g.item() for g in tw.autograd.grad(product(), inputs)] == [5.0, 2.0]
+    product().backward(inputs=given.values())
+    assert [x.grad.item() for x in given.values()] == [5.0, 2.0]
+    roots = {"a": given["a"] * 3, "b": given["b"] * 3}
+    tw.autograd.backward(roots.values(), iter([tw.tensor([1.0]), tw.tensor([2.0])]))
+    assert [x.grad.item() for x in given.values()] == [8.0, 8.0]

@@ -1,5 +1,7 @@
 """Initial values: what `reset_parameters` and `reset_running_stats` do."""
 
+import pytest
+
 
 def parameters_are_drawn_anew(tw):
     nn = tw.nn
@@ -40,3 +42,11 @@ def parameters_are_drawn_anew(tw):
     assert norm.num_batches_tracked.item() == 0
     for name in ("Tanh", "Dropout", "Flatten"):
         assert not hasattr(getattr(nn, name)(), "reset_parameters")
+
+
+def scripts_ask_for_fans_by_their_private_names(tw):
+    weight = tw.empty(6, 4, 3, 3)
+    assert tw.nn.init._calculate_fan_in_and_fan_out(weight) == (36, 54)
+    assert [tw.nn.init._calculate_correct_fan(weight, mode) for mode in ("fan_in", "FAN_OUT")] == [36, 54]
+    with pytest.raises(ValueError, match="fewer than 2 dimensions"):
+        tw.nn.init._calculate_fan_in_and_fan_out(tw.empty(3))
