@@ -25,10 +25,18 @@ class Applied:
     ----------
     opset : version of the operators.
     inside : runs a graph among the attributes, for given inputs.
+    sizes : of the run, sizes of a trace by the name of what holds them as floats.
     """
 
-    def __init__(self, node: OnnxNode, opset: int, inside: Callable[..., list[Any]], given: dict[str, Any]) -> None:
-        self.node, self.opset, self.inside, self._given = node, opset, inside, given
+    def __init__(
+        self,
+        node: OnnxNode,
+        opset: int,
+        inside: Callable[..., list[Any]],
+        given: dict[str, Any],
+        sizes: dict[str, np.ndarray],
+    ) -> None:
+        self.node, self.opset, self.inside, self._given, self.sizes = node, opset, inside, given, sizes
         self.place = node.place
         self.nout = len(node.outputs)
 

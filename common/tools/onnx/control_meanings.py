@@ -17,6 +17,10 @@ from common.tools.onnx.applied import Applied, axis_of, meaning
 from common.tools.onnx.host_values import arange, number, tensor
 
 _FOREVER = np.iinfo(np.int64).max
+_BRANCHES = (
+    "a compiled If has both branches, so both must fit these sizes; if an input of the model decides, compile the "
+    "model with a number in its place, such as function(lambda x: model(x, 16000))"
+)
 
 
 def _scalar(x: Any) -> Any:
@@ -37,8 +41,13 @@ def _if(a: Applied, condition: Any) -> Any:
     if isinstance(condition, np.ndarray):
         return a.inside(yes if number(condition, "the condition") else no, [])
     chosen = _scalar(condition)
-    with _OrPython():
-        return list(cond(chosen, lambda: _tensors(a.inside(yes, [])), lambda: _tensors(a.inside(no, []))))
+    with _OrPython() as here:
+        try:
+            return list(cond(chosen, lambda: _tensors(a.inside(yes, [])), lambda: _tensors(a.inside(no, []))))
+        except ShapeError as error:
+            if not here.may and _BRANCHES not in getattr(error, "__notes__", ()):
+                error.add_note(_BRANCHES)
+            raise
     return a.inside(yes if bool(chosen) else no, [])
 
 

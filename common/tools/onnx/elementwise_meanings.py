@@ -119,9 +119,13 @@ def _identity(a: Applied, x: Any) -> Any:
 @meaning("Cast", "CastLike")
 def _cast(a: Applied, x: Any, like: Any = None) -> Any:
     dtype = dtype_of(a.need("to", int), "the result") if a.node.kind == "Cast" else like.dtype
+    a.sizes.pop(a.node.outputs[0], None)
     if isinstance(x, np.ndarray):
         if x.dtype == object:
-            return x if dtype.kind == "i" else converted(tensor(x), dtype)
+            if dtype.kind == "i":
+                return x
+            a.sizes[a.node.outputs[0]] = x
+            return converted(tensor(x), dtype)
         if x.size <= MOST and not (x.dtype.kind == "f" and dtype.kind in "iu"):
             return x.astype(dtype)
     return converted(tensor(x), dtype)

@@ -17,6 +17,7 @@ from common.ops import functional as F
 from common.tensor.leaf import Buffer, Parameter
 from common.tools.onnx.applied import MEANINGS, Applied
 from common.tools.onnx.host_values import kept, tensor
+from common.tools.onnx.python_operands import read_by_python
 from common.tools.onnx.records import DOMAIN, Declared, OnnxFile, OnnxGraph, OnnxNode, Reader, dtype_of
 
 OLDEST, NEWEST = 6, 28
@@ -117,8 +118,9 @@ class OnnxModel(Module):
             self._check(function.graph, set(), ())
         self._places: dict[str, tuple[Module, str]] = {}
         counted = {node.inputs[i] for node in graph.nodes for i in _BUFFERS.get(node.kind, ()) if i < len(node.inputs)}
+        constants = read_by_python(graph)
         for name, array in list(graph.arrays.items()):
-            if array.dtype.kind == "f" and array.ndim:
+            if array.dtype.kind == "f" and array.ndim and name not in constants:
                 self._keep(name, array, name in counted)
                 del graph.arrays[name]
 
@@ -205,9 +207,9 @@ def _taken(wanted: Declared, x: Any) -> Any:
     if x is None:
         raise ArgumentError(f"the model's input {wanted.name!r} is missing")
     if not hasattr(x, "ndim"):
-        x = tensor(
-            np.asarray(x, None if wanted.dtype is None else dtype_of(wanted.dtype, f"the input {wanted.name!r}"))
-        )
+        plain = isinstance(x, (bool, int, float))
+        x = np.asarray(x, None if wanted.dtype is None else dtype_of(wanted.dtype, f"the input {wanted.name!r}"))
+        x = x if plain else tensor(x)  # Python knows a plain number, so control flow on it is Python's
     if wanted.dtype is not None and x.dtype != dtype_of(wanted.dtype, f"the input {wanted.name!r}"):
         raise ArgumentError(f"the model's input {wanted.name!r} is {dtype_of(wanted.dtype, '')}, not {x.dtype}")
     shape = wanted.shape
@@ -229,6 +231,7 @@ class ModelRun:
 
     def __init__(self, file: OnnxFile, opset: int, given: Mapping[str, Any]) -> None:
         self.file, self.opset, self.given = file, opset, dict(given)
+        self.sizes: dict[str, np.ndarray] = {}
 
     def graph(self, graph: OnnxGraph, values: dict[str, Any]) -> list[Any]:
         """Run a graph; `values` are known by name, and more will be."""
@@ -264,7 +267,7 @@ class ModelRun:
                 operands = operands[:-1]
             if self.opset < 7 and node.attrs.get("broadcast") and "axis" in node.attrs and len(operands) == 2:
                 operands = [operands[0], aligned(operands[0], operands[1], node.attrs["axis"])]
-            made = MEANINGS[node.kind](Applied(node, self.opset, inside, self.given), *operands)
+            made = MEANINGS[node.kind](Applied(node, self.opset, inside, self.given, self.sizes), *operands)
             return list(map(kept, made)) if isinstance(made, list) else [kept(made)]
         except TwingradError as error:
             if not getattr(error, "onnx_node", None):

@@ -145,6 +145,9 @@ def _scaled(n: Dim, scale: float) -> Any:
 def _of_any_size(a: Applied, x: Any, shape: Sequence[Any], factors: Sequence[float], way: str) -> Any:
     """The cases that PyTorch's interpolation has, for sizes that stay symbolic."""
     mode, n = a.get("mode", "nearest"), x.ndim - 2
+    if n < 1 or any(shape[d] != x.shape[d] for d in range(2)):
+        made = _of_any_size(a, F.reshape(x, (1, 1, *x.shape)), [1, 1, *shape], [1.0, 1.0, *factors], way)
+        return F.reshape(made, tuple(shape))
     if mode == "nearest" and way == "asymmetric" and a.get("nearest_mode", "round_prefer_floor") == "floor":
         return F.interpolate(x, size=tuple(shape[2:]), mode="nearest")
     if mode == "nearest" and all(f == int(f) for f in factors):  # an element is repeated, whatever the rounding

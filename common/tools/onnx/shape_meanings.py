@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, TraceError
 from common.core.sizes import Dim
 from common.core.spec import numel
 from common.ops import functional as F
@@ -198,10 +198,15 @@ def _constant_of_shape(a: Applied, shape: Any) -> Any:
 
 @meaning("Range")
 def _range(a: Applied, start: Any, limit: Any, delta: Any) -> Any:
+    dtype = start.dtype if start.dtype != object else np.dtype(np.int64)
+    limit = a.sizes.get(a.node.inputs[1], limit)
     first, last, step = (number(v, name) for v, name in ((start, "start"), (limit, "limit"), (delta, "delta")))
     if step == 0:
         raise ArgumentError("a range has steps of 0")
-    dtype = start.dtype if start.dtype != object else np.dtype(np.int64)
+    if isinstance(last, Dim) and dtype.kind == "f":
+        if step != 1 or first != int(first):
+            raise TraceError(f"a range of floats from {first} to a size that may change has steps of {step}, not 1")
+        return converted(arange(int(first), last), dtype)
     if dtype.kind == "f":
         count = max(0, int(np.ceil((last - first) / step)))
         require_room([count], "the result")
