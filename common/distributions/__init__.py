@@ -12,6 +12,7 @@ from common.distributions.constraint_registry import biject_to, transform_to
 from common.distributions.counted import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from common.distributions.distribution import Distribution, ExponentialFamily
 from common.distributions.divergence import kl_divergence, register_kl
+from common.distributions.extreme_values import GeneralizedPareto, Pareto, Weibull
 from common.distributions.gaussian_vectors import LowRankMultivariateNormal, MultivariateNormal
 from common.distributions.independent import Independent
 from common.distributions.positive_half import (
@@ -21,8 +22,6 @@ from common.distributions.positive_half import (
     Gamma,
     InverseGamma,
     LogNormal,
-    Pareto,
-    Weibull,
 )
 from common.distributions.random_matrices import LKJCholesky, Wishart
 from common.distributions.real_line import (
@@ -80,8 +79,8 @@ __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy",
     "Chi2", "ComposeTransform", "ContinuousBernoulli", "CorrCholeskyTransform", "CumulativeDistributionTransform",
     "Dirichlet", "Distribution", "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma",
-    "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform", "InverseGamma",
-    "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal",
+    "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform",
+    "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal",
     "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial",
     "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson",
     "PositiveDefiniteTransform", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical",

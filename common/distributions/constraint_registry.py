@@ -30,7 +30,7 @@ class ConstraintRegistry:
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = constraint if isinstance(constraint, type) else type(constraint)
-        if not issubclass(kind, constraints.Constraint):
+        if not issubclass(kind, constraints.Constraint) or kind is constraints.Condition:
             raise ArgumentError(
                 f"Expected constraint to be either a Constraint subclass or instance, but got {constraint!r}"
             )

@@ -185,7 +185,13 @@ def _diagonal(x: Any) -> Any:
     return F.diagonal(x, 0, -2, -1)
 
 
+def _is_square(x: Any) -> Any:
+    return F.full_like(x[..., 0, 0], x.shape[-2] == x.shape[-1], dtype=np.dtype(np.bool_))
+
+
 def _is_symmetric(x: Any) -> Any:
+    if x.shape[-2] != x.shape[-1]:
+        return _is_square(x)
     return _matrices(lambda x: F.isclose(x, F.transpose(x, -2, -1), atol=1e-6))(x)
 
 
@@ -280,9 +286,23 @@ class PositiveDefinite(Condition):
 
     def __init__(self) -> None:
         def holds(x: Any) -> Any:
+            if x.shape[-2] != x.shape[-1]:
+                return _is_square(x)
             return _both(_is_symmetric(x), factorizations.cholesky_ex(x)[1] == 0)
 
         super().__init__("PositiveDefinite", holds, 2)
+
+
+class PositiveSemidefinite(Condition):
+    """Symmetric matrices whose eigenvalues are not negative."""
+
+    def __init__(self) -> None:
+        def holds(x: Any) -> Any:
+            if x.shape[-2] != x.shape[-1]:
+                return _is_square(x)
+            return _both(_is_symmetric(x), F.all(spectral.eigvalsh(x) >= -1e-6, -1))
+
+        super().__init__("PositiveSemidefinite", holds, 2)
 
 
 class Real(Condition):
@@ -313,13 +333,9 @@ simplex = Simplex()
 lower_triangular = Condition("LowerTriangular", _tril, 2)
 lower_cholesky = LowerCholesky()
 corr_cholesky = CorrCholesky()
-square = Condition(
-    "Square", lambda x: F.full_like(x[..., 0, 0], x.shape[-2] == x.shape[-1], dtype=np.dtype(np.bool_)), 2
-)
+square = Condition("Square", _is_square, 2)
 symmetric = Condition("Symmetric", _is_symmetric, 2)
-positive_semidefinite = Condition(
-    "PositiveSemidefinite", lambda x: _both(_is_symmetric(x), F.all(spectral.eigvalsh(x) >= -1e-6, -1)), 2
-)
+positive_semidefinite = PositiveSemidefinite()
 positive_definite = PositiveDefinite()
 
 

@@ -12,6 +12,7 @@ from common.distributions import expectations
 from common.distributions.categories import Categorical, OneHotCategorical
 from common.distributions.counted import Bernoulli, Binomial, Geometric, Poisson
 from common.distributions.distribution import Distribution, known
+from common.distributions.extreme_values import Weibull
 from common.distributions.gaussian_vectors import (
     LowRankMultivariateNormal,
     MultivariateNormal,
@@ -19,8 +20,9 @@ from common.distributions.gaussian_vectors import (
     solve_lower,
 )
 from common.distributions.independent import Independent
-from common.distributions.positive_half import Exponential
-from common.distributions.real_line import Cauchy, HalfNormal, Laplace, Normal
+from common.distributions.positive_half import Exponential, Gamma, InverseGamma
+from common.distributions.random_matrices import Wishart
+from common.distributions.real_line import EULER, Cauchy, HalfCauchy, HalfNormal, Laplace, Normal
 from common.distributions.simplexes import Dirichlet
 from common.distributions.transformed import TransformedDistribution
 from common.distributions.transforms import sum_rightmost
@@ -117,6 +119,37 @@ def _laplace(p: Any, q: Any) -> Any:
 def _cauchy(p: Any, q: Any) -> Any:
     """Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy, 2019."""
     return F.log(F.square(p.scale + q.scale) + F.square(p.loc - q.loc)) - F.log(4 * p.scale * q.scale)
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: Any, q: Any) -> Any:
+    return 2 * F.log(p.scale + q.scale) - F.log(4 * p.scale * q.scale)
+
+
+@register_kl(InverseGamma, InverseGamma)
+def _inverse_gamma(p: Any, q: Any) -> Any:
+    """A divergence stays as it is where both are mapped by one function that can be inverted."""
+    return kl_divergence(Gamma(p.concentration, p.rate), Gamma(q.concentration, q.rate))
+
+
+@register_kl(Weibull, Weibull)
+def _weibull(p: Any, q: Any) -> Any:
+    """Bauckhage, Computing the Kullback-Leibler divergence between two Weibull distributions, 2013."""
+    a, b, ratio = p.concentration, q.concentration, F.log(p.scale / q.scale)
+    return F.log(a / b) - b * ratio + (b / a - 1) * EULER + F.exp(b * ratio + F.lgamma(b / a + 1)) - 1
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p: Any, q: Any) -> Any:
+    """Bishop, Pattern recognition and machine learning, 2006, appendix B."""
+    _checked(p, q)
+    a, b, n = p.df / 2, q.df / 2, p.event_shape[0]
+
+    def squares(x: Any) -> Any:
+        return F.sum(F.square(solve_lower(q._factor, x)), -1)
+
+    apart = 2 * b * (half_logdet(q._factor) - half_logdet(p._factor)) + a * (_columns(p._factor, squares) - n)
+    return apart + F.mvlgamma(b, n) - F.mvlgamma(a, n) + (a - b) * F.sum(F.digamma(p._halves()), -1)
 
 
 def _weighted_log(weight: Any, p: Any, q: Any) -> Any:

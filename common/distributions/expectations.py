@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from common.distributions.positive_half import Exponential, Gamma, Pareto
+from common.distributions.extreme_values import Pareto
+from common.distributions.positive_half import Exponential, Gamma
 from common.distributions.real_line import EULER, Gumbel, HalfNormal, Laplace, Normal, Uniform
 from common.distributions.unit_interval import Beta, ContinuousBernoulli
 from common.ops import functional as F

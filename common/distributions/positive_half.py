@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from common.distributions import constraints
-from common.distributions.distribution import Distribution, ExponentialFamily, Shape, uniform
+from common.distributions.distribution import Distribution, ExponentialFamily, Shape
 from common.distributions.distribution import gamma as gamma_draw
-from common.distributions.real_line import EULER, Normal
+from common.distributions.real_line import Normal
 from common.distributions.scalar_transforms import ExpTransform
 from common.distributions.transformed import TransformedDistribution
 from common.ops import functional as F
@@ -157,98 +157,6 @@ class InverseGamma(Distribution):
         a, narrow = self.concentration, self.concentration > 2
         a = F.where(narrow, a, 3)
         return F.where(narrow, F.square(self.rate / (a - 1)) / (a - 2), math.inf)
-
-
-class Weibull(Distribution):
-    """Weibull distributions.
-
-    Parameters
-    ----------
-    scale, concentration : scale, and the power.
-    """
-
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
-
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
-        self._hold(validate_args, scale=scale, concentration=concentration)
-
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.scale.dtype))
-
-    def _log_prob(self, value: Any) -> Any:
-        z, k = value / self.scale, self.concentration
-        return F.log(k / self.scale) + (k - 1) * F.log(z) - F.pow(z, k)
-
-    def _entropy(self) -> Any:
-        k = self.concentration
-        return EULER * (1 - 1 / k) + F.log(self.scale / k) + 1
-
-    def _cdf(self, value: Any) -> Any:
-        return -F.expm1(-F.pow(value / self.scale, self.concentration))
-
-    def _icdf(self, p: Any) -> Any:
-        return self.scale * F.pow(-F.log1p(-p), 1 / self.concentration)
-
-    def _moment(self, order: int) -> Any:
-        return F.exp(F.lgamma(1 + order / self.concentration))
-
-    def _mean(self) -> Any:
-        return self.scale * self._moment(1)
-
-    def _mode(self) -> Any:
-        k = F.clamp(self.concentration, min=1)
-        return self.scale * F.pow((k - 1) / k, 1 / k)
-
-    def _variance(self) -> Any:
-        return F.square(self.scale) * (self._moment(2) - F.square(self._moment(1)))
-
-
-class Pareto(Distribution):
-    """Pareto distributions of the first kind.
-
-    Parameters
-    ----------
-    scale, alpha : the least value, and the power with which the tail falls.
-    """
-
-    arg_constraints = {"scale": constraints.positive, "alpha": constraints.positive}
-    has_rsample = True
-
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
-        self._hold(validate_args, scale=scale, alpha=alpha)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
-        """From the least value on."""
-        return constraints.greater_than_eq(self.scale)
-
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.scale.dtype))
-
-    def _log_prob(self, value: Any) -> Any:
-        return F.log(self.alpha) + self.alpha * F.log(self.scale) - (self.alpha + 1) * F.log(value)
-
-    def _entropy(self) -> Any:
-        return F.log(self.scale / self.alpha) + 1 + 1 / self.alpha
-
-    def _cdf(self, value: Any) -> Any:
-        return 1 - F.pow(self.scale / value, self.alpha)
-
-    def _icdf(self, p: Any) -> Any:
-        return self.scale * F.exp(-F.log1p(-p) / self.alpha)
-
-    def _mean(self) -> Any:
-        a = F.clamp(self.alpha, min=1)
-        return a * self.scale / (a - 1)
-
-    def _mode(self) -> Any:
-        return self.scale
-
-    def _variance(self) -> Any:
-        a = F.clamp(self.alpha, min=2)
-        return F.square(self.scale) * a / (F.square(a - 1) * (a - 2))
 
 
 class FisherSnedecor(Distribution):

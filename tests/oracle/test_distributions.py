@@ -33,6 +33,7 @@ FAMILIES = {
     "Chi2": ((B,), stats.chi2(B), X),
     "InverseGamma": ((A + 2, B), stats.invgamma(A + 2, scale=B), X),
     "Weibull": ((A, B), stats.weibull_min(B, scale=A), X),
+    "GeneralizedPareto": ((A - 2, B, np.array([-0.3, 0.0, 0.2])), stats.genpareto([-0.3, 0.0, 0.2], A - 2, B), X),
     "Pareto": ((A, B + 2), stats.pareto(B + 2, scale=A), X + 1.5),
     "FisherSnedecor": ((A, B + 4), stats.f(A, B + 4), X),
     "LogNormal": ((A, B), stats.lognorm(B, scale=np.exp(A)), X),
@@ -198,6 +199,7 @@ PAIRS = [
         "Normal": "Normal Gumbel Laplace", "Laplace": "Laplace", "Exponential": "Exponential Gamma Gumbel Normal",
         "Gamma": "Gamma Exponential Gumbel Normal", "Beta": "Beta Exponential Gamma Normal", "Cauchy": "Cauchy",
         "Gumbel": "Gumbel Normal", "Pareto": "Pareto Gamma Normal", "HalfNormal": "HalfNormal",
+        "HalfCauchy": "HalfCauchy", "InverseGamma": "InverseGamma", "Weibull": "Weibull", "Wishart": "Wishart",
         "Uniform": "Normal Gumbel", "Bernoulli": "Bernoulli Poisson", "Geometric": "Geometric", "Poisson": "Poisson",
         "Binomial": "Binomial", "Categorical": "Categorical", "Dirichlet": "Dirichlet", "LogNormal": "LogNormal",
         "ContinuousBernoulli": "ContinuousBernoulli", "MultivariateNormal": "LowRankMultivariateNormal",
@@ -305,6 +307,13 @@ def test_constraints_have_transforms():
     ):  # fmt: skip
         assert bool(constraint.check(dynamic.tensor(good)).all()), constraint
         assert not bool(constraint.check(dynamic.tensor(bad)).all()), constraint
+    for constraint in (c.boolean, c.one_hot, c.symmetric, c.square, c.nonnegative_integer, c.lower_triangular):
+        with pytest.raises(NotImplementedError, match="Cannot transform"):
+            d.transform_to(constraint)
+    for constraint in (c.symmetric, c.positive_definite, c.positive_semidefinite):
+        assert constraint.check(dynamic.ones(4, 1, 2)).tolist() == [False] * 4
+    with pytest.raises(ArgumentError, match="Expected constraint"):
+        d.transform_to.register(c.boolean, lambda constraint: None)
 
 
 def test_parameters_and_values_are_checked():
