@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _BOOL = np.dtype(np.bool_)
+LONG = 90
+"""Letters of an expression of which parts get names."""
 
 
 def type_name(dtype: Any) -> str:
@@ -74,7 +76,7 @@ class StepWriting:
             self.order = outer
 
     def lines(self, part: StepPart) -> list[str]:
-        """The assignments of what is used more than once, in order."""
+        """The assignments of what is used more than once, or would make a long line, in order."""
         inside = {id(step) for step in part.order}
         uses: dict[int, int] = {id(part.result): 1}
         waiting = [part.result]
@@ -85,13 +87,25 @@ class StepWriting:
                     waiting.append(x)
         lines: list[str] = []
         for step in part.order:
-            if id(step) in uses and step.parts:
+            if id(step) not in uses or step.atom:
+                continue
+            if step.parts:
                 lines += self._loop(step)
-            elif uses.get(id(step), 0) > 1 and not step.atom:
-                text = written(step)
-                step.name = self.variable("t")
-                lines.append(f"{step.name} = {text}")
+                continue
+            while len(written(step)) > LONG:
+                inlined = [x for x in step.operands if not x.name and not x.atom and id(x) in inside]
+                if not inlined:
+                    break
+                lines.append(self._named(max(inlined, key=lambda x: len(read(x)))))
+            if uses[id(step)] > 1:
+                lines.append(self._named(step))
         return lines
+
+    def _named(self, step: TextStep) -> str:
+        """Give a step a name: its assignment."""
+        text = written(step)
+        step.name = self.variable("t")
+        return f"{step.name} = {text}"
 
     def variable(self, letter: str) -> str:
         """A new name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from common.core.tree import flatten
 from common.tensor.base import TensorBase
 from static.export.program_file import example_of
 from static.jit.function import CompiledFunction
+from static.lowering.ir.step import Step
 from static.lowering.memory.call_table import Frame
 from static.tracing.signature import native_array
 
@@ -27,7 +28,7 @@ class CompiledCall(NamedTuple):
     inputs, outputs : names of the arguments in the frame.
     state : what the last inputs are: arrays as they are now, not copied.
     guards : what sizes must fulfil.
-    source : id of a node -> file and line of the user's.
+    steps : of the frame's calls: what each computes, with the user's lines.
     """
 
     name: str
@@ -36,7 +37,7 @@ class CompiledCall(NamedTuple):
     outputs: list[str]
     state: list[Any]
     guards: Sequence[Guard]
-    source: Callable[[int], tuple[str, int]]
+    steps: Sequence[Step]
 
 
 def compiled_call(
@@ -79,8 +80,6 @@ def compiled_call(
     outputs += [f"{getattr(x, 'name', '') or f'tensor{i}'}.grad" for i, x in enumerate(traced.grad_targets)]
     state = [source.payload for _, source in traced.captured]
 
-    def source_of(number: int) -> tuple[str, int]:
-        file, line, _ = executable.node(number).source
-        return file, line
-
-    return CompiledCall(own, executable.frame, names, outputs, state, traced.trace.guards, source_of)
+    with executable.known():
+        lowered = executable.lowered
+    return CompiledCall(own, lowered.frame, names, outputs, state, traced.trace.guards, lowered.steps)

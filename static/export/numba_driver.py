@@ -15,7 +15,9 @@ from common.core.errors import ArgumentError
 from common.core.polynomials import Terms
 from static.export.compiled_call import CompiledCall
 from static.export.numba_kernels import KernelTexts
+from static.export.python_layout import WIDTH, clipped, quoted
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep, SwitchStep
+from static.lowering.ir.step import Step
 from static.lowering.memory.call_table import Frame, TableEntry, Temporary
 
 SIZES = ", @SIZES@"
@@ -40,6 +42,7 @@ class NumbaDriver:
     def __init__(self, program: CompiledCall, inputs: Sequence[str]) -> None:
         self.program, self.inputs, self.kernels = program, inputs, KernelTexts()
         self.regions: list[str] = []
+        self._steps: dict[int, Step] = {}
         self.atoms: dict[Any, str] = {}
 
     # ---------------------------------------------------------------- sizes
@@ -47,11 +50,13 @@ class NumbaDriver:
         """A polynomial of sizes."""
         if isinstance(terms, int):
             return str(terms)
-        parts = []
+        text = ""
         for factors, coefficient in terms:
             names = [self._atom(atom) for atom in factors]
-            parts.append(" * ".join(([str(coefficient)] if coefficient != 1 or not names else []) + names))
-        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})" if parts else "0"
+            sign = (" - " if coefficient < 0 else " + ") if text else "-" * (coefficient < 0)
+            size = [str(abs(coefficient))] if abs(coefficient) != 1 or not names else []
+            text += sign + " * ".join([*size, *names])
+        return f"({text})" if len(terms) > 1 else text or "0"
 
     def _atom(self, atom: Any) -> str:
         if atom[0] in ("//", "%"):
@@ -65,8 +70,10 @@ class NumbaDriver:
         return text if text.isalnum() else f"({text})"
 
     # ---------------------------------------------------------------- calls
-    def lines(self, frame: Frame, slots: Sequence[str]) -> list[str]:
+    def lines(self, frame: Frame, slots: Sequence[str], steps: Sequence[Step]) -> list[str]:
         """What computes a frame, whose arguments are these arrays."""
+        for call, step in zip(frame.calls, steps, strict=True):
+            self._steps[id(call)] = step
         self._refuse(frame)
         values = [self.size(n) for n in frame.sizes]
         names, kinds, out = [*slots], self.kinds(frame), list[str]()
@@ -82,10 +89,12 @@ class NumbaDriver:
             out.append(f"c{i} = np.full(1, {value}, {type_name(dtype)})")
         shown = None
         for call in frame.calls:
-            told = self.comment(call)
-            out += [f"# {told}"] if told and told != shown else []
+            told = self.comments(call)
+            out += [f"# {clipped(line, WIDTH - 6)}" for line in told] if told != shown else []
             shown = told
             own = [names[slot] for slot in call.slots]
+            for place, dtype in self._seen(call) if call.construct is not None else ():
+                own[place] = _viewed(names[call.slots[place]], kinds[call.slots[place]], dtype)
             if isinstance(call.construct, LoopStep):
                 out += self.loop(frame, call, call.construct, own, values)
             elif isinstance(call.construct, SwitchStep):
@@ -108,42 +117,36 @@ class NumbaDriver:
             if not known and (not call.source or call.source.startswith(MARK)):
                 what = call.name if call.construct is None else type(call.construct).__name__
                 raise ArgumentError(
-                    f"export_numba(): the program has a {what} ({self.comment(call)}): what calls Python or LAPACK "
+                    f"export_numba(): the program has a {what} ({self.comments(call)[0]}): what calls Python or LAPACK "
                     "cannot run without this library"
                 )
 
     def call(self, call: TableEntry, names: Sequence[str], kinds: Sequence[Any], values: Sequence[str]) -> list[str]:
         """A call of a kernel."""
         kernel = self.kernels.kernel(call.source, call.name)
-
-        def seen(slot: int, dtype: np.dtype[Any]) -> str:
-            return names[slot] if kinds[slot] == dtype else f"{names[slot]}.view({type_name(dtype)})"
-
-        given = [seen(slot, dtype) for slot, dtype in kernel.buffers]
+        given = [_viewed(names[place], kinds[place], dtype) for place, dtype in kernel.buffers]
         ints = [values[i] for i in call.ints]
         given += [f"np.array([{', '.join(ints)}], int64)"] if kernel.ints is None else [ints[i] for i in kernel.ints]
         text = f"{kernel.name}({', '.join(given)})"
         if not call.may_fail and call.wrong_index is None:
             return [text]
-        messages = {str(message) for message, _ in call.errors.values() if message}
+        listed = {} if call.wrong_index is not None else call.errors
+        messages = {str(message) for message, _ in listed.values() if message}
         kind = "ZeroDivisionError" if any("division" in message for message in messages) else "IndexError"
         told = " or ".join(sorted(messages)) or "an index is out of range"
-        return [f"if {text} != 0:", f"    raise {kind}({self._where(call, told)!r})"]
+        raised = quoted(clipped(f"{told} ({self.comments(call)[0].partition(': ')[0]})", WIDTH - 40))
+        return [f"status = {text}", "if status != 0:", f"    raise {kind}({raised})"]
 
-    def _where(self, call: TableEntry, told: str) -> str:
-        return f"{told} ({self.comment(call)})"
-
-    def comment(self, call: TableEntry) -> str:
-        """The user's line that a call is for."""
-        try:
-            file, line = self.program.source(call.errors[0][1])
-        except (KeyError, StopIteration):
-            return ""
-        return f"{Path(file).name}:{line}: {linecache.getline(file, line).strip()}".rstrip(": ")
+    def comments(self, call: TableEntry) -> list[str]:
+        """The user's lines that a call is for."""
+        nodes = (item.node for group in self._steps[id(call)].groups for item in group.items)
+        places = dict.fromkeys((Path(file).name, line, file) for file, line, _ in (node.source for node in nodes))
+        return [f"{name}:{line}: {linecache.getline(file, line).strip()}".rstrip(": ") for name, line, file in places]
 
     # ---------------------------------------------------------------- control flow
-    def region(self, name: str, frame: Frame) -> str:
-        """Write a region as a function of its arrays and of all sizes; its name."""
+    def region(self, name: str, call: TableEntry, key: str) -> str:
+        """Write a region of a call as a function of its arrays and of all sizes; its name."""
+        frame, steps = call.regions[key], self._steps[id(call)].regions[key].steps
         own = f"{name}{len(self.regions)}"
         place = len(self.regions)
         self.regions.append("")
@@ -151,7 +154,7 @@ class NumbaDriver:
         bound = [*slots]
         for i, argument in enumerate(frame.outputs, len(frame.inputs)):
             bound[i] = slots[i] if argument.over is None else slots[argument.over]
-        body = "\n".join(f"    {line}" for line in self.lines(frame, bound))
+        body = "\n".join(f"    {line}" for line in self.lines(frame, bound, steps))
         self.regions[place] = f"{JIT}def {own}({', '.join(slots)}{SIZES}):\n{body}"
         return own
 
@@ -159,7 +162,7 @@ class NumbaDriver:
         """Branches."""
         results, out = names[switch.results : -1], list[str]()
         for i, uses in enumerate(switch.uses):
-            branch = self.region("branch", call.regions[f"branch{i}"])
+            branch = self.region("branch", call, f"branch{i}")
             last = i == len(switch.uses) - 1
             word = "else" if last and i else "if True" if last else f"{'el' * bool(i)}if {names[0]}[0] == {i}"
             out += [f"{word}:", f"    {branch}({', '.join([*(names[j] for j in uses), *results])}{SIZES})"]
@@ -171,25 +174,26 @@ class NumbaDriver:
         """A loop: what is carried changes places with its other array after each iteration, if it has one."""
         if loop.asks and loop.stacked:
             raise ArgumentError(
-                f"export_numba(): the program has a while_loop that stacks what it computes ({self.comment(call)}): "
-                "nobody knows how many rows there will be"
+                "export_numba(): the program has a while_loop that stacks what it computes "
+                f"({self.comments(call)[0]}): nobody knows how many rows there will be"
             )
         if ITERATIONS in call.regions:
             return self.iterations(call, loop, names, values)
-        body_frame, body = call.regions["body"], self.region("body", call.regions["body"])
+        body_frame, body = call.regions["body"], self.region("body", call, "body")
         n, mark = len(loop.carried), len(self.regions)
         now, then = [f"now{mark}_{k}" for k in range(n)], [f"then{mark}_{k}" for k in range(n)]
         done, row = f"done{mark}", f"row{mark}"
         out, ends = list[str](), list[str]()
         for k, (start, result, size) in enumerate(loop.carried):
             length = self._elements(outer, size, body_frame.inputs[k].dtype)
-            out += [f"{now[k]} = {names[result]}[:{length}]", f"{now[k]}[:] = {names[start]}[:{length}]"]
+            part = _up_to(length)
+            out += [f"{now[k]} = {names[result]}{part}", f"{now[k]}[:] = {names[start]}{part}"]
             out += [f"{then[k]} = np.empty_like({now[k]})"]
-            ends.append(f"{names[result]}[:{length}] = {now[k]}")
+            ends.append(f"{names[result]}{part} = {now[k]}")
         count = f"{names[0]}[0]" if loop.counted else values[loop.length]
         out += [f"{done} = 0"]
         if loop.asks:
-            asked = self.region("condition", call.regions["condition"])
+            asked = self.region("condition", call, "condition")
             tests = ", ".join([*now, *(names[i] for i in loop.tests)])
             question = [f"answer{mark} = np.empty(1, bool_)", f"{asked}({tests}, answer{mark}{SIZES})"]
             out += [*question, f"while answer{mark}[0]:"]
@@ -212,7 +216,7 @@ class NumbaDriver:
 
     def iterations(self, call: TableEntry, loop: LoopStep, names: Sequence[str], values: Sequence[str]) -> list[str]:
         """A loop that is one kernel: it is called until it has done all iterations."""
-        body, mark = self.region("iterations", call.regions[ITERATIONS]), len(self.regions)
+        body, mark = self.region("iterations", call, ITERATIONS), len(self.regions)
         out = [f"{names[result]}[0] = {names[start]}[0]" for start, result, _ in loop.carried]
         progress = [f"{name}{mark}" for name in PROGRESS]
         done, limit, asking, _ = progress
@@ -240,19 +244,31 @@ class NumbaDriver:
         """The dtypes of slots: as arguments have them, or as what first uses them sees them."""
         found: dict[int, np.dtype[Any]] = dict(enumerate(x.dtype for x in (*frame.inputs, *frame.outputs)))
         for call in frame.calls:
-            if isinstance(call.construct, LoopStep):
-                known = _of_loop(call, call.construct)
-            elif isinstance(call.construct, SwitchStep):
-                known = _of_switch(call, call.construct)
-            else:
-                known = self.kernels.kernel(call.source, call.name).buffers
-            for place, dtype in known:
+            for place, dtype in self._seen(call):
                 found.setdefault(call.slots[place], dtype)
         return found
+
+    def _seen(self, call: TableEntry) -> _Seen:
+        if isinstance(call.construct, LoopStep):
+            return _of_loop(call, call.construct)
+        if isinstance(call.construct, SwitchStep):
+            return _of_switch(call, call.construct)
+        return self.kernels.kernel(call.source, call.name).buffers
 
 
 _Seen = list[tuple[int, np.dtype[Any]]]
 """Positions among the slots of a call, and the dtypes of the arrays there."""
+
+
+def _up_to(length: str) -> str:
+    """A slice of the first elements."""
+    bare = length.removeprefix("(").removesuffix(")") if length.startswith("(") and "(" not in length[1:] else length
+    return f"[:{bare}]" if bare.isalnum() or bare.isidentifier() else f"[: {bare}]"
+
+
+def _viewed(name: str, kind: np.dtype[Any], dtype: np.dtype[Any]) -> str:
+    """An array as somebody sees it: a gather, for example, moves floats as words."""
+    return name if kind == dtype else f"{name}.view({type_name(dtype)})"
 
 
 def _of_loop(call: TableEntry, loop: LoopStep) -> _Seen:

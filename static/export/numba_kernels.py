@@ -88,7 +88,7 @@ class _Kernel:
         self.buffers: dict[str, tuple[int, np.dtype[Any]]] = {}
         self.heads: dict[str, int] = {}
         body = [node for node in tree.body if not self._is_head(node)]
-        written = [new for node in body for new in self.statement(node)]
+        written = _without_unread([new for node in body for new in self.statement(node)])
         whole = any(isinstance(x, ast.Name) and x.id == "args" for node in written for x in ast.walk(node))
         parameters, ints = [*self.buffers], list(self.heads.values())
         text = [ast.unparse(ast.fix_missing_locations(node)) for node in written]
@@ -220,6 +220,24 @@ class _Kernel:
             return _parsed(lines[0].removeprefix("return ")), dtype
         own, dtype = self.home.scalars.scalar(name, meaning, dtypes)
         return ast.Call(ast.Name(own, ast.Load()), nodes, []), dtype
+
+
+class _Read(ast.NodeTransformer):
+    """Leaves out assignments to names that nothing reads."""
+
+    def __init__(self, nodes: list[ast.stmt]) -> None:
+        inside = [x for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name)]
+        self.names = {x.id for x in inside if isinstance(x.ctx, ast.Load)}
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        """None for one that is left out: what is assigned has no effect of its own."""
+        (target,) = node.targets
+        return None if isinstance(target, ast.Name) and target.id not in self.names else node
+
+
+def _without_unread(nodes: list[ast.stmt]) -> list[ast.stmt]:
+    read = _Read(nodes)
+    return [left for node in nodes if (left := read.visit(node)) is not None]
 
 
 def _asks_for_threads(node: ast.expr) -> bool:

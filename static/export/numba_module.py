@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from common.core.errors import ArgumentError, file_error
 from common.core.numerics import BLOCK, LANES
 from static.export.compiled_call import CompiledCall, compiled_call
 from static.export.numba_driver import JIT, SIZES, NumbaDriver
+from static.export.python_layout import WIDTH, clipped, laid_out, quoted
 from static.lowering.memory.call_table import TableArgument
 
 _FMA = '''
@@ -47,8 +49,9 @@ def taken(name, x, dtype, shape):
     return np.ascontiguousarray(x).reshape(-1)
 
 
-def changed(name, x, flat):
-    """The same memory, which the program changes."""
+def changed(name, x, dtype, shape):
+    """The memory of an argument that the program changes."""
+    flat = taken(name, x, dtype, shape)
     if not np.shares_memory(x, flat) and flat.size:
         raise TypeError(f"{name} is changed by the program, so it must be a contiguous array")
     return flat
@@ -127,7 +130,7 @@ class _Module:
         """The whole file."""
         driver, kernels = self.driver, self.driver.kernels
         slots = [name for name, _ in (*self.inputs, *self.results)]
-        body = driver.lines(self.program.frame, slots)
+        body = driver.lines(self.program.frame, slots, self.program.steps)
         wrapper = self.wrapper()
         sizes = "".join(f", {size}" for size in driver.atoms.values())
         main = "\n    ".join([f"def compute({', '.join(dict.fromkeys(slots))}{SIZES}):", *body])
@@ -136,7 +139,7 @@ class _Module:
         texts = [*(JIT + text.rstrip() for text in texts), *driver.regions]
         whole = "\n".join(texts)
         names = self.types(whole)
-        names += [f"{name} = np.array({list(x)}, np.int64)" for x, name in kernels.scalars.tables.items()]
+        names += [_table(name, x) for x, name in kernels.scalars.tables.items()]
         names += [_FOLDS] * ("PRODUCT" in whole)
         imports = ["import numpy as np", "from numba import njit"]
         if "fma(" in whole:
@@ -144,14 +147,17 @@ class _Module:
         if "accumulators(" in whole:
             texts = [_COLUMNS.strip(), *texts]
         head = "\n".join([self.head(), "", *imports, "", *names])
-        return "\n\n\n".join([head, *texts, _TAKE.strip(), wrapper]).replace(SIZES, sizes) + "\n"
+        taken = _TAKE.strip() if "changed(" in wrapper else _TAKE.strip().partition("\n\n\n")[0]
+        return (
+            laid_out("\n\n\n".join([head, *texts, *[taken] * bool(self.inputs), wrapper]).replace(SIZES, sizes)) + "\n"
+        )
 
     def head(self) -> str:
         """What the file says of itself."""
         first = len(self.program.inputs) - len(self.program.state)
-        told = [f"    {name} : {_told(form)}" for name, form in self.inputs[:first]]
-        told += [f"    {name} : state, {_told(form)}" for name, form in self.inputs[first:]]
-        told += [f"    returns {name} : {_told(form)}" for name, form in self.results]
+        told = [f"{name} : {_told(form)}{', changed' * form.written}" for name, form in self.inputs[:first]]
+        told += [f"{name} : state, {_told(form)}{', changed' * form.written}" for name, form in self.inputs[first:]]
+        told += [f"returns {name} : {_told(form)}" for name, form in self.results]
         lines = ["", *told] if told else []
         about = f'"""The program {self.program.name}, with its bits: written by Twingrad, needs numpy and numba.'
         return "\n".join([about, *lines, '"""'])
@@ -166,20 +172,22 @@ class _Module:
         guards = [(driver.size(g.left), driver.size(g.right), g) for g in program.guards]
         shapes = [[driver.size(frame.sizes[i]) for i in form.shape] for _, form in self.results]
         lines = [f"def {program.name}({', '.join(name for name, _ in self.inputs)}):"]
-        lines += [f'    """The results ({", ".join(name for name, _ in self.results)}) for arrays, or numbers."""']
+        lines += ['    """Run the program on arrays, or numbers, which the top of this file lists; its results."""']
         for p, (name, form) in enumerate(self.inputs):
             if form.number:
                 lines.append(f"    {name}_flat = np.full(1, {name}, np.{form.dtype})")
                 continue
             known = [frame.sizes[i] for i in form.shape]
             wanted = _tuple(str(n if isinstance(n, int) else None) for n in known)
-            taken = f'taken("{name}", {name}, np.{type_name(form.dtype)}, {wanted})'
-            lines.append(f"    {name}_flat = " + (f'changed("{name}", {name}, {taken})' if form.written else taken))
+            look = "changed" if form.written else "taken"
+            lines.append(f'    {name}_flat = {look}("{name}", {name}, np.{type_name(form.dtype)}, {wanted})')
             own = [(k, driver.atoms["in", p, k]) for k in range(len(known)) if ("in", p, k) in driver.atoms]
             lines += [f"    {size} = np.shape({name})[{k}]" for k, size in own]
         for left, right, guard in guards:
             holds = f"{'' if guard.holds else 'not '}{left} {guard.relation} {right}"
-            lines += [f"    if not ({holds}):", f'        raise ValueError("the sizes must fulfil: {holds}")']
+            asked = f"not ({holds})" if guard.holds else holds.removeprefix("not ")
+            raised = quoted(clipped(f"the sizes must fulfil: {holds}", WIDTH - 30))
+            lines += [f"    if {asked}:", f"        raise ValueError({raised})"]
         given, returned = [f"{name}_flat" for name, _ in self.inputs], []
         for (name, form), sizes in zip(self.results, shapes, strict=True):
             returned.append(name if form.over is None else f"{name}_flat.reshape({_tuple(sizes)})")
@@ -207,4 +215,12 @@ def _identifier(title: str, taken: set[str]) -> str:
 
 def _told(form: TableArgument) -> str:
     kind = type_name(form.dtype)
-    return f"a number, {kind}" if form.number else f"{kind}, {len(form.shape)} dimensions{', changed' * form.written}"
+    return f"a number, {kind}" if form.number else f"{kind}, {len(form.shape)} dimension{'s' * (len(form.shape) != 1)}"
+
+
+def _table(name: str, numbers: Sequence[int]) -> str:
+    """An array of numbers, many in a line."""
+    lines = textwrap.wrap(", ".join(map(str, numbers)), WIDTH - 8)
+    return "\n".join(
+        ["# fmt: off", f"{name} = np.array([", *(f"    {line}" for line in lines), "], np.int64)", "# fmt: on"]
+    )
