@@ -82,7 +82,7 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
     numbered = [i for i, x in enumerate(found) if x is not None]
     with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
         try:
-            made = static.export_library(f, Path(folder) / "program.so", *given, name="program")
+            made = static.export_library(f, Path(folder) / "program.so", *given, name="program", cpu="native")
         except ArgumentError as error:
             raise NotPossible(str(error)) from error
         library = ctypes.CDLL(str(made.library))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from common.core.polynomials import Guard
 from common.kernels.arrays import attention_blocks, gemm
 from common.runtime import thread_pool
 from static.export.c_frames import ALIGNMENT, HELPERS, TYPES, CSizes, FrameTexts
+from static.export.c_targets import CHOOSER, LEVELS
 from static.lowering.memory.call_table import Frame
 
 assert attention_blocks, gemm  # name the words that their kernels look for
 
 BAD_SIZE, NO_MEMORY = -1, -2
+MOST = "0x1p48"
+"""Bytes that no array exceeds: more than a processor addresses. Sums of such sizes stay far below 2^63."""
 
 
 class CParameter(NamedTuple):
@@ -51,7 +54,13 @@ class CDriver(NamedTuple):
 
 
 def driver_of(
-    name: str, frame: Frame, inputs: Sequence[str], outputs: Sequence[str], guards: Sequence[Guard], header: str
+    name: str,
+    frame: Frame,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    guards: Sequence[Guard],
+    header: str,
+    targets: Mapping[str, str],
 ) -> CDriver:
     """The C text for a program.
 
@@ -60,6 +69,7 @@ def driver_of(
     inputs, outputs : names, which are made names of C.
     guards : what sizes must fulfil.
     header : name of the header's file.
+    targets : the end of the kernels' names -> for which processors they are, see `static.export.c_targets`.
     """
     known = CSizes()
     known.note_frame(frame)
@@ -86,10 +96,10 @@ def driver_of(
     asked = ", ".join(f"int64_t {n}" for n in sizes) or "void"
     signature = f"int {name}({', '.join(declared)})"
     query = f"int64_t {name}_workspace({asked})"
-    text = f"const char *{name}_error(int code)"
+    text, told = f"const char *{name}_error(int code)", f"const char *{name}_target(void)"
     return CDriver(
-        _header(name, header, parameters, sizes, guards, (query, signature, text)),
-        _source(header, frames, main, guards, pointers, (query, signature, text)),
+        _header(name, header, parameters, sizes, guards, (query, signature, text, told)),
+        _source(header, frames, main, guards, pointers, (query, signature, text, told), frame, targets),
         tuple(sizes), tuple(parameters), tuple(frames.kernels),
     )  # fmt: skip
 
@@ -108,7 +118,7 @@ def _header(
     name: str, file: str, parameters: Sequence[CParameter], sizes: Sequence[str], guards: Any, lines: Sequence[str]
 ) -> str:
     mark = f"TWINGRAD_{re.sub(r'[^A-Z0-9]', '_', file.upper())}"
-    query, signature, text = lines
+    query, signature, text, target = lines
     told = [f" *   {x.name}: {x.dtype}[{', '.join(x.shape)}]{', written' * x.written}" for x in parameters]
     told += [f" *   sizes must fulfil: {guard}" for guard in guards]
     return "\n".join([
@@ -120,14 +130,39 @@ def _header(
         f" *   workspace: {name}_workspace({', '.join(sizes)}) bytes; NULL: the call allocates it",
         " * Returns 0, or an error code; nothing that is not a result has changed if it is negative. */",
         f"{signature};", "", "/* What an error code means. */", f"{text};", "",
+        "/* The processors that the code in use is for. */", f"{target};", "",
         "#ifdef __cplusplus", "}", "#endif", "#endif", "",
     ])  # fmt: skip
 
 
+def _kinds(numbers: Sequence[int], targets: Mapping[str, str]) -> list[str]:
+    """All kernels, once for each kind of code, and the kind that is called."""
+    out = ["typedef int32_t kernel(int64_t *, void **, int64_t *, int64_t *);"]
+    out += [f"HIDDEN kernel twingrad_kernel{i}{suffix};" for suffix in targets for i in numbers]
+    rows = [", ".join(f"twingrad_kernel{i}{suffix}" for i in numbers) or "0" for suffix in targets]
+    out.append(f"static kernel *const kinds[][{len(numbers) or 1}] = {{{', '.join(f'{{{row}}}' for row in rows)}}};")
+    told = ", ".join(f'"{target}"' for target in targets.values())
+    out.append(f"static const char *const targets[] = {{{told}}};")
+    out += ["static kernel *const *kernels = kinds[0];", "static int kind = 0;"]
+    return [*out, CHOOSER] if len(targets) == len(LEVELS) else out
+
+
+def _measured(frame: Frame) -> list[Any]:
+    """The sizes on which addresses depend, of a frame and of the regions in it."""
+    own = {i for form in (*frame.inputs, *frame.outputs) for i in form.shape}
+    own |= {i for t in frame.temporaries for i in t.size} | {i for call in frame.calls for i in call.ints}
+    found = [frame.sizes[i] for i in sorted(own)]
+    for call in frame.calls:
+        for region in call.regions.values():
+            found += _measured(region)
+    return found
+
+
 def _source(
-    header: str, frames: FrameTexts, main: int, guards: Sequence[Guard], pointers: Sequence[str], lines: Sequence[str]
-) -> str:
-    query, signature, text = lines
+    header: str, frames: FrameTexts, main: int, guards: Sequence[Guard], pointers: Sequence[str], lines: Sequence[str],
+    frame: Frame, targets: Mapping[str, str],
+) -> str:  # fmt: skip
+    query, signature, text, told = lines
     names = frames.sizes.names
     given = "".join(f"{n}, " for n in names)
     out = [
@@ -137,16 +172,21 @@ def _source(
         "/* No threads share products here: these are where kernels look for them. */",
         *(f"HIDDEN int64_t {word} = 0;" for word in thread_pool.late),
         "",
-        *(f"HIDDEN int32_t twingrad_kernel{i}(int64_t *, void **, int64_t *, int64_t *);"
-          for i in frames.kernels.values()),
-        "", *HELPERS, *frames.functions, f"static int fits({', '.join(f'int64_t {n}' for n in names) or 'void'}) {{",
+        *_kinds([*frames.kernels.values()], targets),
+        "", *HELPERS, *frames.functions, "/* 0 if these sizes may be, otherwise an error code. */",
+        f"static int misfit({', '.join(f'int64_t {n}' for n in names) or 'void'}) {{",
     ]  # fmt: skip
-    out += [f"    if ({n} < 0) return 0;" for n in names]
-    out += [f"    if (!{_relation(guard, frames.sizes)}) return 0;" for guard in guards]
-    check = f"    if (!fits({', '.join(names)})) return {BAD_SIZE};"
+    out += [f"    if ({n} < 0) return {BAD_SIZE};" for n in names]
+    for guard in guards:
+        divisors = [*frames.sizes.divisors(guard.left), *frames.sizes.divisors(guard.right)]
+        out += [f"    if (!{divisor}) return {BAD_SIZE};" for divisor in divisors]
+        out.append(f"    if (!{_relation(guard, frames.sizes)}) return {BAD_SIZE};")
+    bounds = dict.fromkeys(frames.sizes.bound(n) for n in _measured(frame) if not isinstance(n, int))
+    out += [f"    if ({bound} > {MOST}) return {NO_MEMORY};" for bound in bounds]
+    check = f"    if (misfit({', '.join(names)})) return misfit({', '.join(names)});"
     needed = f"needs{main}({given}0) + {ALIGNMENT}"
     out += [
-        "    return 1;", "}", "",
+        "    return 0;", "}", "",
         f"API {query} {{", check, f"    return {needed};", "}", "",
         f"API {signature} {{", check,
         f"    int64_t bytes = {needed};", "    void *own = workspace ? 0 : malloc((size_t)bytes);",
@@ -160,5 +200,6 @@ def _source(
         f'    case {NO_MEMORY}: return "no memory";',
         *(f'    case {number}: return "{told}";' for number, told in frames.told.items()),
         '    default: return "unknown error";', "    }", "}", "",
+        f"API {told} {{ return targets[kind]; }}", "",
     ]  # fmt: skip
     return "\n".join(out)

@@ -22,7 +22,7 @@ TYPES = {
 }  # fmt: skip
 HELPERS = [
     "static inline int64_t divided(int64_t a, int64_t b) {",
-    "    return a / b - (a % b && (a < 0) != (b < 0));",
+    "    return b ? a / b - (a % b && (a < 0) != (b < 0)) : 0;",
     "}",
     "static inline int64_t remainder_of(int64_t a, int64_t b) { return a - divided(a, b) * b; }",
     f"static inline int64_t aligned(int64_t n) {{ return (n + {ALIGNMENT - 1}) & ~INT64_C({ALIGNMENT - 1}); }}",
@@ -80,6 +80,30 @@ class CSizes:
             call = "divided" if atom[0] == "//" else "remainder_of"
             return f"{call}({self.text(atom[1])}, {self.text(atom[2])})"
         return self.atoms[atom] if atom[0] == "in" else "0"  # how often a while_loop runs: only its stacks ask
+
+    def bound(self, terms: Terms | int) -> str:
+        """What a polynomial does not exceed, as a double of C."""
+        if isinstance(terms, int):
+            return f"{abs(terms)}.0"
+        parts = [
+            " * ".join([f"{abs(coefficient)}.0", *(self._bound(atom) for atom in factors)])
+            for factors, coefficient in terms
+        ]
+        return " + ".join(parts) or "0.0"
+
+    def _bound(self, atom: Any) -> str:
+        if atom[0] in ("//", "%"):
+            return f"({self.bound(atom[1 if atom[0] == '//' else 2])})"
+        return f"(double){self.atoms[atom]}" if atom[0] == "in" else "0.0"
+
+    def divisors(self, terms: Terms | int) -> list[str]:
+        """What a polynomial divides by, in C."""
+        found = []
+        for factors, _ in () if isinstance(terms, int) else terms:
+            for atom in factors:
+                if atom[0] in ("//", "%"):
+                    found += [*self.divisors(atom[1]), self.text(atom[2])]
+        return found
 
     @property
     def names(self) -> list[str]:
@@ -192,7 +216,7 @@ class FrameTexts:
         ints = ", ".join(f"v[{i}]" for i in call.ints) or "0"
         return [
             f"{{ /* {call.name} */", f"    int64_t bufs[] = {{{bufs}}}, ints[] = {{{ints}}}, status = 0;",
-            "    void *unused = 0;", f"    twingrad_kernel{kernel}(&status, &unused, bufs, ints);",
+            "    void *unused = 0;", f"    kernels[{kernel}](&status, &unused, bufs, ints);",
             f"    if (status) return {self._codes};", "}",
         ]  # fmt: skip
 

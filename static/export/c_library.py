@@ -12,15 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.compiler import compile as kernels
-from common.compiler import llvm_engine
-from common.compiler.machine_functions import PREFIX
 from common.core.errors import ArgumentError, CompileError
 from static.export.c_driver import CDriver, CParameter, driver_of
+from static.export.c_targets import WAYS, KernelTarget, objects_of, targets_of
 from static.export.compiled_call import compiled_call
 
 COMPILERS = "gcc", "cc", "clang"
-BASELINE = "x86-64-v2"
 
 
 class CLibrary(NamedTuple):
@@ -44,7 +41,7 @@ class CLibrary(NamedTuple):
 
 
 def export_library(
-    f: Callable[..., Any], path: Any, *args: Any, name: str | None = None, cpu: str = "native", **kwargs: Any
+    f: Callable[..., Any], path: Any, *args: Any, name: str | None = None, cpu: str = "any", **kwargs: Any
 ) -> CLibrary:
     """Write a function's program as a shared library, and a C header beside it.
 
@@ -54,7 +51,9 @@ def export_library(
     path : of the library; the header has the same name with ".h".
     args, kwargs : an example of its arguments; without any, `f` is a compiled function that has been called.
     name : of the C function; that of `f` by default.
-    cpu : "native" for processors like this one, or "baseline" for those of the last fifteen years. The bits are equal.
+    cpu : "any" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3 and
+        -v4; elsewhere that for this processor. "baseline" has the first of them only, "native" code for this processor.
+        The bits are equal.
 
     Raises
     ------
@@ -65,14 +64,17 @@ def export_library(
     -----
     docs/c_library.md has an example.
     """
-    if cpu not in ("native", "baseline"):
-        raise ArgumentError(f'export_library(): cpu is "native" or "baseline", not {cpu!r}')
-    compiler = _compiler()
+    if cpu not in WAYS:
+        raise ArgumentError(f"export_library(): cpu is one of {', '.join(WAYS)}, not {cpu!r}")
+    compiler, targets = _compiler(), targets_of(cpu)
     program = compiled_call("export_library", f, args, kwargs, name)
     library = Path(path)
     header = library.with_suffix(".h")
-    driver = driver_of(program.name, program.frame, program.inputs, program.outputs, program.guards, header.name)
-    _build(compiler, library, header, driver, cpu)
+    driver = driver_of(
+        program.name, program.frame, program.inputs, program.outputs, program.guards, header.name,
+        {target.suffix: target.name for target in targets},
+    )  # fmt: skip
+    _build(compiler, library, header, driver, targets)
     names = [x.name for x in driver.parameters[len(program.inputs) - len(program.state) :]]
     state = {name: np.array(x) for name, x in zip(names, program.state, strict=False)}
     return CLibrary(library, header, program.name, driver.sizes, driver.parameters, state)
@@ -94,11 +96,11 @@ def _compiler() -> str:
     )
 
 
-def _build(compiler: str, library: Path, header: Path, driver: CDriver, cpu: str) -> None:
+def _build(compiler: str, library: Path, header: Path, driver: CDriver, targets: Sequence[KernelTarget]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         objects = []
-        for i, code in enumerate(_objects(driver.kernels, cpu)):
+        for i, code in enumerate(code for target in targets for code in objects_of(driver.kernels, target)):
             objects.append(home / f"kernel{i}.o")
             objects[-1].write_bytes(code)
         (home / header.name).write_text(driver.header, encoding="utf-8")
@@ -113,40 +115,3 @@ def _build(compiler: str, library: Path, header: Path, driver: CDriver, cpu: str
             raise CompileError(f"export_library(): {compiler} fails: {done.stderr[-2000:]}")
         shutil.move(made, library)
         shutil.move(home / header.name, header)
-
-
-def _objects(sources: Sequence[tuple[str, str]], cpu: str) -> list[bytes]:
-    """Object code of kernels, and of what they call."""
-    machine = _machine(cpu)
-    codes, needed = [], dict[str, None]()
-    for number, (source, name) in enumerate(sources):
-        module, complete = kernels.front_end(source, name, f"twingrad_kernel{number}")
-        codes.append(_emitted(module, machine, complete, needed))
-    done: set[str] = set()
-    while waiting := [symbol for symbol in needed if symbol not in done and symbol.startswith(PREFIX)]:
-        for symbol in waiting:
-            module = llvm_engine.parse(kernels.library_text(symbol))
-            codes.append(_emitted(module, machine, True, needed))
-            done.add(symbol)
-    return codes
-
-
-def _emitted(module: Any, machine: Any, complete: bool, needed: dict[str, None]) -> bytes:
-    (llvm_engine.tidy if complete else llvm_engine.optimise)(module)
-    needed.update(dict.fromkeys(kernels.externals(module)))
-    for function in (*module.functions, *module.global_variables):
-        if function.name.startswith("twingrad") and function.linkage.name not in ("internal", "private"):
-            function.visibility = "hidden"
-    return bytes(machine.emit_object(module))
-
-
-def _machine(cpu: str) -> Any:
-    """The target of code in a library."""
-    from llvmlite import binding
-
-    llvm_engine.target_machine()
-    target = binding.Target.from_triple(binding.get_process_triple())
-    name, features = llvm_engine.cpu()
-    if cpu == "baseline":
-        name, features = (BASELINE if target.name.startswith("x86") else ""), ""
-    return target.create_target_machine(cpu=name, features=features, opt=2, reloc="pic", codemodel="default")

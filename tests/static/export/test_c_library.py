@@ -136,7 +136,7 @@ CONTROL = {
 @pytest.mark.parametrize("name", CONTROL if COMPILER else [])
 def test_control_flow_is_in_a_library(tmp_path, name):
     f, *calls = CONTROL[name]
-    made = static.export_library(f, tmp_path / "f.so", *calls[0], name="f")
+    made = static.export_library(f, tmp_path / "f.so", *calls[0], name="f", cpu="native")
     lib = ctypes.CDLL(str(made.library))
     for given in calls:
         sizes = {f"x{i}_{k}": n for i, x in enumerate(given) for k, n in enumerate(x.shape)}
@@ -178,7 +178,9 @@ def lstm(tmp_path_factory):
     def served(x):
         return head(layer(x)[0][-1])
 
-    made = static.export_library(served, tmp_path_factory.mktemp("lstm") / "served.so", np.stack([X] * 2, 1))
+    made = static.export_library(
+        served, tmp_path_factory.mktemp("lstm") / "served.so", np.stack([X] * 2, 1), cpu="native"
+    )
     x = np.resize(np.sin(np.arange(31, dtype=F32)), (11, 3, 4))
     return made, {**made.state, "x0": x, "result0": np.zeros((3, 3), F32)}, np.asarray(served(x).detach())
 
