@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--loss", metavar="NAME", default="", help="of a module: its training step with this loss")
     p.add_argument("--optimizer", metavar="CALL", default="", help='of a module: its training step, as "SGD(lr=0.1)"')
     p.add_argument("--name", help="of the function in a C library or numba module; that in the file by default")
-    p.add_argument("--cpu", choices=("any", "native", "baseline"), default="any", help="of a C library")
+    p.add_argument("--cpu", choices=("portable", "native", "baseline"), default="portable", help="of a C library")
     return p
 
 

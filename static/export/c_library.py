@@ -41,7 +41,7 @@ class CLibrary(NamedTuple):
 
 
 def export_library(
-    f: Callable[..., Any], path: Any, *args: Any, name: str | None = None, cpu: str = "any", **kwargs: Any
+    f: Callable[..., Any], path: Any, *args: Any, name: str | None = None, cpu: str = "portable", **kwargs: Any
 ) -> CLibrary:
     """Write a function's program as a shared library, and a C header beside it.
 
@@ -51,7 +51,7 @@ def export_library(
     path : of the library; the header has the same name with ".h".
     args, kwargs : an example of its arguments; without any, `f` is a compiled function that has been called.
     name : of the C function; that of `f` by default.
-    cpu : "any" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3 and
+    cpu : "portable" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3 and
         -v4; elsewhere that for this processor. "baseline" has the first of them only, "native" code for this processor.
         The bits are equal.
 

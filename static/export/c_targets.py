@@ -9,7 +9,7 @@ from common.compiler import compile as kernels
 from common.compiler import llvm_engine
 from common.compiler.machine_functions import PREFIX
 
-WAYS = "any", "native", "baseline"
+WAYS = "portable", "native", "baseline"
 LEVELS = {"_v2": "x86-64-v2", "_v3": "x86-64-v3", "_v4": "x86-64-v4"}
 """What kernels of a kind are called at the end, and the processors that they are for."""
 
@@ -60,7 +60,7 @@ def targets_of(cpu: str) -> list[KernelTarget]:
     triple = binding.Target.from_triple(binding.get_process_triple())
     made = {"_own": llvm_engine.cpu()}
     if triple.name.startswith("x86-64") and cpu != "native":
-        made = {suffix: (name, "") for suffix, name in LEVELS.items() if cpu == "any" or suffix == "_v2"}
+        made = {suffix: (name, "") for suffix, name in LEVELS.items() if cpu == "portable" or suffix == "_v2"}
     elif cpu == "baseline":
         made = {"_own": ("", "")}
     return [

@@ -41,7 +41,7 @@ def accumulators(rows, columns, tile, more):
     return levels * {LANES} * (tile if 0 < tile < columns else columns)
 '''
 _TAKE = '''
-def taken(name, x, dtype, shape):
+def flattened(name, x, dtype, shape):
     """An argument as a flat array; what is written to must be one that is contiguous."""
     x = np.asarray(x)
     if x.dtype != dtype or x.ndim != len(shape) or any(n not in (m, None) for m, n in zip(x.shape, shape)):
@@ -51,7 +51,7 @@ def taken(name, x, dtype, shape):
 
 def changed(name, x, dtype, shape):
     """The memory of an argument that the program changes."""
-    flat = taken(name, x, dtype, shape)
+    flat = flattened(name, x, dtype, shape)
     if not np.shares_memory(x, flat) and flat.size:
         raise TypeError(f"{name} is changed by the program, so it must be a contiguous array")
     return flat
@@ -179,7 +179,7 @@ class _Module:
                 continue
             known = [frame.sizes[i] for i in form.shape]
             wanted = _tuple(str(n if isinstance(n, int) else None) for n in known)
-            look = "changed" if form.written else "taken"
+            look = "changed" if form.written else "flattened"
             lines.append(f'    {name}_flat = {look}("{name}", {name}, np.{type_name(form.dtype)}, {wanted})')
             own = [(k, driver.atoms["in", p, k]) for k in range(len(known)) if ("in", p, k) in driver.atoms]
             lines += [f"    {size} = np.shape({name})[{k}]" for k, size in own]
