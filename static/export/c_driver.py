@@ -16,6 +16,16 @@ from static.lowering.memory.call_table import Frame
 assert attention_blocks, gemm  # name the words that their kernels look for
 
 BAD_SIZE, NO_MEMORY = -1, -2
+WORDS = frozenset((
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "class", "compl", "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else",
+    "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+    "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+    "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof", "static",
+    "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "xor_eq",
+))  # fmt: skip
+"""What no function or argument can be called in C or C++."""
 MOST = "0x1p48"
 """Bytes that no array exceeds: more than a processor addresses. Sums of such sizes stay far below 2^63."""
 
@@ -81,7 +91,7 @@ def driver_of(
     main = frames.write(frame)
     parameters: list[CParameter] = []
     pointers: list[str] = []
-    taken = {*sizes, "workspace", "a", "code", "base", "bytes", "own"}
+    taken = {*sizes, *WORDS, "workspace", "a", "code", "base", "bytes", "own", name}
     for title, argument in [*zip(inputs, frame.inputs, strict=True), *zip(outputs, frame.outputs, strict=True)]:
         if argument.over is not None:
             pointers.append(pointers[argument.over])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.errors import ArgumentError, CompileError
-from static.export.c_driver import CDriver, CParameter, driver_of
+from static.export.c_driver import WORDS, CDriver, CParameter, driver_of
 from static.export.c_targets import WAYS, KernelTarget, objects_of, targets_of
 from static.export.compiled_call import compiled_call
 
@@ -51,9 +51,9 @@ def export_library(
     path : of the library; the header has the same name with ".h".
     args, kwargs : an example of its arguments; without any, `f` is a compiled function that has been called.
     name : of the C function; that of `f` by default.
-    cpu : "portable" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3 and
-        -v4; elsewhere that for this processor. "baseline" has the first of them only, "native" code for this processor.
-        The bits are equal.
+    cpu : "portable" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3
+        and -v4; elsewhere that for this processor. "baseline" has the first of them only, "native" code for this
+        processor. The bits are equal.
 
     Raises
     ------
@@ -68,6 +68,8 @@ def export_library(
         raise ArgumentError(f"export_library(): cpu is one of {', '.join(WAYS)}, not {cpu!r}")
     compiler, targets = _compiler(), targets_of(cpu)
     program = compiled_call("export_library", f, args, kwargs, name)
+    if program.name in WORDS:
+        raise ArgumentError(f"export_library(): {program.name!r} is a word of C or C++: give a name with name=")
     library = Path(path)
     header = library.with_suffix(".h")
     driver = driver_of(

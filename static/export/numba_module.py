@@ -15,6 +15,7 @@ from common.compiler.registers import DTYPES
 from common.compiler.text_steps import type_name
 from common.core.errors import ArgumentError, file_error
 from common.core.numerics import BLOCK, LANES
+from static.export import numba_library
 from static.export.compiled_call import CompiledCall, compiled_call
 from static.export.numba_driver import JIT, SIZES, NumbaDriver
 from static.export.python_layout import WIDTH, clipped, laid_out, quoted
@@ -56,6 +57,11 @@ def changed(name, x, dtype, shape):
         raise TypeError(f"{name} is changed by the program, so it must be a contiguous array")
     return flat
 '''
+
+
+_WORDS = {"np", "njit", "intrinsic", "compute", "accumulators", "flattened", "changed", "status", "args"}
+_OWN = re.compile(rf"[A-Za-z_]+\d+(_\d+)?|\w+_({'|'.join(DTYPES)})(_\d+)?|\w+_flat")
+"""Names that files make: of temporaries, kernels, sizes, scalar functions."""
 
 
 class NumbaModule(NamedTuple):
@@ -101,6 +107,8 @@ def export_numba(f: Callable[..., Any], path: Any, *args: Any, name: str | None 
         raise ArgumentError(f"export_numba(): {program.name!r} is a word of Python: give a name with name=")
     module = _Module(program)
     text = module.text()
+    if len(re.findall(rf"^(?:def )?{program.name}\b", text, re.M)) > 1:
+        raise ArgumentError(f"export_numba(): {program.name!r} is the name of what it needs: give another with name=")
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -120,8 +128,10 @@ class _Module:
 
     def __init__(self, program: CompiledCall) -> None:
         self.program, frame = program, program.frame
-        taken = {"np", "njit", "fma", "compute", program.name}
-        self.inputs = [(_identifier(x, taken), form) for x, form in zip(program.inputs, frame.inputs, strict=True)]
+        taken = {*_WORDS, *vars(numba_library), *DTYPES, program.name}
+        inputs, first = program.inputs, len(program.inputs) - len(program.state)
+        names = [_identifier(x, taken, i >= first) for i, x in enumerate(inputs)]
+        self.inputs = [*zip(names, frame.inputs, strict=True)]
         made = [(_identifier(x, taken), form) for x, form in zip(program.outputs, frame.outputs, strict=True)]
         self.results = [(x if form.over is None else self.inputs[form.over][0], form) for x, form in made]
         self.driver = NumbaDriver(program, [name for name, _ in self.inputs])
@@ -203,9 +213,11 @@ def _tuple(parts: Iterable[str]) -> str:
     return f"({', '.join(own)}{',' * (len(own) == 1)})"
 
 
-def _identifier(title: str, taken: set[str]) -> str:
-    """A name of Python that nothing else has."""
+def _identifier(title: str, taken: set[str], foreign: bool = False) -> str:
+    """A name of Python that nothing else has; a `foreign` one is not of this package's giving."""
     own = re.sub(r"\W", "_", title if title[:1].isalpha() else f"p_{title}")
+    if foreign and _OWN.fullmatch(own):
+        own = f"p_{own}_"
     number = 1
     while own in taken or keyword.iskeyword(own):
         own, number = f"{own.rstrip('0123456789')}_{number}", number + 1

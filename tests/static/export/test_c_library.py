@@ -214,6 +214,22 @@ def test_cffi_reads_the_header_and_calls_the_library(lstm):
     assert ffi.string(lib.served_error(-1)) == b"the sizes do not fit the program"
 
 
+def test_names_that_c_has_taken_are_changed(tmp_path):
+    if COMPILER is None:
+        return
+    model = static.nn.Module()
+    for name in ("double", "new", "workspace", "x0_0", "f", "offsets"):
+        setattr(model, name, static.nn.Parameter(X[0] * 2))
+
+    def scaled(x):
+        return x * sum(model.parameters())
+
+    made = static.export_library(scaled, tmp_path / "f.so", X, name="f", cpu="native")
+    result, sizes = np.empty_like(X), (3, 4)[-len(made.sizes) :]
+    assert called(ctypes.CDLL(str(made.library)), made, sizes, [X, *made.state.values(), result]) == 0
+    assert_same_bits(result, static.function(scaled)(X).detach())
+
+
 def test_what_cannot_run_in_c_is_refused(tmp_path):
     stacking = static.grad(lambda x: static.while_loop(lambda v: v.sum() > 0.1, lambda v: v.tanh() * 0.5, x).sum())
     with pytest.raises(ArgumentError, match="while_loop that stacks"):
@@ -222,5 +238,7 @@ def test_what_cannot_run_in_c_is_refused(tmp_path):
         static.export_library(lambda x: static.linalg.inv(x @ x.T), tmp_path / "f.so", X, name="f")
     with pytest.raises(ArgumentError, match="no name of a function"):
         static.export_library(lambda x: x * 2, tmp_path / "f.so", X, name="my f")
+    with pytest.raises(ArgumentError, match="'union' is a word of C"):
+        static.export_library(scores, tmp_path / "f.so", X, name="union")
     with pytest.raises(ArgumentError, match="baseline"):
         static.export_library(scores, tmp_path / "f.so", X, cpu="fast")

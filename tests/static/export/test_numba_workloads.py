@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import cycle, islice
 
+import numpy as np
 import pytest
 
 import static
@@ -77,6 +78,24 @@ def test_every_line_of_a_fused_kernel_is_named(tmp_path):
     assert [line.split(": ")[1] for line in re.findall(r"# \S+\.py:\d+: .*", text)] == [
         "y = x * 2", "z = y + 1", "return z.tanh()",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_names_of_state_are_no_names_of_the_file(tmp_path):
+    model, x = static.nn.Module(), np.arange(6, dtype=np.float32).reshape(2, 3)
+    for name in ("t0", "c0", "kernel0", "float32", "status", "x0_0", "x0_flat", "compute"):
+        setattr(model, name, static.nn.Parameter(x[0] + 1))
+
+    def product(x):
+        for y in model.parameters():
+            x = x * y
+        return x.sum(0)
+
+    made = static.export_numba(product, tmp_path / "f.py", x)
+    assert_same_bits(loaded(made.path, "product")(x, *made.state.values()), static.function(product)(x).detach())
+    for name in ("kernel0", "float32", "flattened"):
+        with pytest.raises(ArgumentError, match="the name of what it needs"):
+            static.export_numba(product, tmp_path / "g.py", x, name=name)
 
 
 def test_long_lines_are_broken_in_their_brackets():
