@@ -64,7 +64,7 @@ def _shared(data: Any, how: str, dtype: Any = None) -> Any:
     """A tensor of data whose memory the outside may write, if it is an array."""
     array = to_array(data, dtype, copy=False)
     if array is data and mode.current_trace() is None:
-        borrow(array, how)
+        array = borrow(array, how)
     return lift(array)
 
 

@@ -4,8 +4,9 @@ A tensor's own methods log their writes (`mutation`). Nobody logs a write throug
 or DLPack handed out, or of which `from_numpy`, `as_tensor` or `from_dlpack` made a tensor. Such memory is *exposed*,
 from then on until nobody outside can reach it. What a node saves of exposed memory is given a checksum
 (`common.kernels.arrays.checksum`). What nodes may have saved before is copied when the memory is handed out, if
-anything but the tensor refers to it; the copy goes when the array that was handed out does. Tensors that never met the
-outside cost nothing. Values that compiled functions keep are not looked at.
+anything but the tensor refers to it; the copy goes when the array that was handed out does. Memory of the outside's own
+that nothing else refers to any more, as of ``from_numpy(x.copy())``, is exposed no longer when a node is about to save
+it. Tensors that never met the outside cost nothing. Values that compiled functions keep are not looked at.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class Exposure:
     number : position in program order at which the outside first got hold of it.
     how, code, lasti : by which call, and the user's frame.
     before : a copy of the memory at that point, None if no node can have saved it.
-    lent : weak references to arrays that were handed out, by identity; None where the memory is the outside's own.
+    lent : weak references to arrays that were handed out, by identity.
+    own : whether the memory is the outside's own: then any other reference to the owner is a way to it.
     """
 
-    __slots__ = ("before", "code", "how", "lasti", "lent", "number", "owner")
+    __slots__ = ("before", "code", "how", "lasti", "lent", "number", "own", "owner")
 
-    def __init__(self, owner: np.ndarray, how: str, lent: bool) -> None:
+    def __init__(self, owner: np.ndarray, how: str, own: bool) -> None:
         key = id(owner)
         self.owner = forgetting(owner, exposed, key)
         self.number = next_number()
@@ -48,13 +50,18 @@ class Exposure:
         self.code: CodeType | None
         self.code, self.lasti = user_frame(3)
         self.before: np.ndarray | None = None
-        self.lent: dict[int, Any] | None = {} if lent else None
+        self.lent: dict[int, Any] = {}
+        self.own = own
         exposed[key] = self
 
     def told(self) -> str:
         """How the outside got hold of it."""
         file, line, _ = locate(self.code, self.lasti)
         return f"from outside, through memory that {self.how} shares since {file}:{line}"
+
+    def over(self) -> bool:
+        """Whether nobody outside can reach memory of its own any more, as of ``from_numpy(x.copy())``."""
+        return self.own and not self.lent and _held(self.owner) == _held_behind()
 
 
 #: What is exposed, by the identity of the array that owns the memory.
@@ -77,7 +84,7 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
     key = id(owner)
     exposure = exposed.get(key)
     if exposure is None:
-        exposure = Exposure(owner, how, lent=True)
+        exposure = Exposure(owner, how, own=False)
         if owner is not array or sys.getrefcount(array) > _alone():
             before = np.array(owner, order="K", copy=True)
             if before.strides == owner.strides:
@@ -86,9 +93,8 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
     whole: Any = array
     lent: np.ndarray = np.asarray(memoryview(whole))
-    if exposure.lent is not None:
-        held = ref(lent, lambda gone: _returned(key, exposure, gone))
-        exposure.lent[id(held)] = held
+    held = ref(lent, lambda gone: _returned(key, exposure, gone))
+    exposure.lent[id(held)] = held
     return lent
 
 
@@ -111,24 +117,39 @@ def _references(array: np.ndarray) -> int:
 
 def _returned(key: int, exposure: Exposure, gone: Any) -> None:
     """An array that was handed out is gone, and with the last one the outside's way to the memory."""
-    lent, owner = exposure.lent, exposure.owner()
-    if lent is None:
-        return
-    lent.pop(id(gone), None)
-    if lent or owner is None or exposed.get(key) is not exposure:
+    owner = exposure.owner()
+    exposure.lent.pop(id(gone), None)
+    if exposure.lent or exposure.own or owner is None or exposed.get(key) is not exposure:
         return
     if exposure.before is None or _same(exposure.before, owner):
         _drop(key)
 
 
-def borrow(array: Any, how: str) -> None:
-    """Note that memory which a tensor is about to use belongs to the outside."""
+def borrow(array: Any, how: str) -> Any:
+    """Note that memory which a tensor is about to use belongs to the outside, and return an array of it for the tensor.
+
+    That array refers to an owner once, by a memoryview. So what else refers to the owner is outside.
+    """
     if type(array) is not np.ndarray:
-        return
+        return array
     owner = owner_of(array)
     exposure = exposed.get(id(owner))
     if exposure is None:
-        Exposure(owner, how, lent=False)
+        Exposure(owner, how, own=True)
+    return np.asarray(memoryview(array)) if array.base is None else array  # type: ignore[arg-type]
+
+
+def _held(owner: ref[Any]) -> int:
+    """References to an array; one of a part of other memory never has as few as one that owns its own."""
+    array = owner()
+    return sys.getrefcount(array) if array is not None and array.base is None else 0
+
+
+@cache
+def _held_behind() -> int:
+    """References to an array that nothing but a tensor's array of its memory holds."""
+    held: Any = np.asarray(memoryview(np.zeros(1)))  # type: ignore[arg-type]
+    return _held(ref(held.base.obj))
 
 
 # ------------------------------------------------------------------ what is saved
@@ -144,7 +165,9 @@ def seal(node: Node) -> None:
         array = x if type(x) is np.ndarray else getattr(x, "payload", None)
         if type(array) is np.ndarray:
             exposure = exposed.get(id(owner_of(array)))
-            if exposure is not None:
+            if exposure is not None and exposure.over():
+                _drop(id(exposure.owner()))
+            elif exposure is not None:
                 found.append((position, _checksum(array), exposure))
     if found:
         number = node.number

@@ -239,6 +239,49 @@ def test_nothing_is_kept():
         gc.enable()
 
 
+def test_memory_that_nobody_else_holds_is_exposed_no_longer():
+    before = len(state.exposed), len(state.seals)
+    a = np.array([1.0, 2.0], np.float32)
+    w, kept, given = leaf(1.0, 1.0), tw.from_numpy(a), tw.from_numpy(a.copy())
+    part = a[1:]
+    y = (w * given).sum()
+    assert (len(state.exposed), len(state.seals)) == (before[0] + 1, before[1])
+    del a
+    y = (w * kept).sum()  # a part of it still is outside
+    part[0] = 7.0
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        y.backward()
+    del part, y
+    y = (w * kept).sum()
+    assert (len(state.exposed), len(state.seals)) == before
+    y.backward()
+    assert w.grad.tolist() == [1.0, 7.0]
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_memory_that_a_tensor_was_made_of_and_handed_out_again(way):
+    w, t = leaf(1.0, 1.0, 1.0, 1.0), tw.from_numpy(np.ones(4, np.float32))
+    a = WAYS_OUT[way](t)
+    y = (w * t).sum()
+    if not a.flags.writeable:
+        a = np.ctypeslib.as_array((ctypes.c_float * 4).from_address(a.ctypes.data))
+    a[2] = 7.0
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        y.backward()
+
+
+def test_what_holds_the_memory_by_other_means_is_outside():
+    for hold in (memoryview, lambda a: a.T, lambda a: a.ctypes, lambda a: np.frombuffer(a, np.int32)):
+        w, a = leaf(1.0, 1.0), np.ones(2, np.float32)
+        held, t = hold(a), tw.from_numpy(a)
+        del a
+        y = (w * t).sum()
+        ctypes.c_float.from_address(t.payload.ctypes.data).value = 5.0
+        with pytest.raises(RuntimeError, match=MODIFIED):
+            y.backward()
+        del held
+
+
 def test_a_write_by_one_who_is_gone_is_not_forgotten():
     h = leaf(1.0, 2.0) * 1
     y = (h * h).sum()
