@@ -96,9 +96,16 @@ def apply(op: Any, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS)
 
 
 def apply_at_home(op: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """`apply` in the `static.Graph` to which an operand belongs; raises again what says that there is none."""
+    """`apply` in the `static.Graph` to which an operand belongs, or by the class of one that takes tensors along.
+
+    Raises
+    ------
+    EscapedTracerError : again, if there is neither.
+    """
     for x in operands:
         if (home := getattr(x, "home", None)) is not None:
             with home:
                 return apply(op, operands, attrs)
+        if getattr(type(x), "__takes_tensors__", False):
+            return _kinds[type(x)][1](op, operands, attrs)
     raise  # noqa: PLE0704  called where an exception is handled

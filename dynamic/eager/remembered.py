@@ -22,6 +22,7 @@ from common.api.offered import Template
 from common.core import mode
 from common.core.aliases import ABSENT
 from common.core.dispatch import Attrs, known_attrs
+from common.core.errors import EscapedTracerError
 from common.core.interpretation import Interpretation
 from common.core.op import Op
 from common.core.size_tuples import Size
@@ -80,12 +81,18 @@ class StandIn(TensorBase):
     """A tensor of which only the form is known; ops on it are written down."""
 
     __slots__ = ("line", "name")
+    #: Ops on tensors and a stand-in are written down too (`common.core.dispatch.apply_at_home`).
+    __takes_tensors__ = True
 
     def __init__(self, line: OpLine, name: str, spec: Spec, node: Any = None) -> None:
         self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node
 
     def __getitem__(self, key: Any) -> Any:
         raise MoreThanFormsError  # which node is shown, the class of a tensor decides
+
+    def describe_escape(self) -> EscapedTracerError:
+        """What is raised where an array is needed."""
+        return EscapedTracerError(f"{self.name} stands for any tensor of its form")
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

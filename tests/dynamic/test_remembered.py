@@ -18,7 +18,7 @@ from tests.helpers.wrapped import wrap
 COSTLY = {
     "avg_pool2d", "max_pool2d", "kthvalue", "median(1)", "cosine_similarity", "topk", "sort", "softmax", "layer_norm",
     "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad",
-    "einsum", "scatter",
+    "einsum", "scatter", "linear",
 }  # fmt: skip
 
 

@@ -19,14 +19,19 @@ elements of one, and begin so far before the image (padding). Windows of size 0 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from common.kernels.arrays.copying import buffer_dtype
 
+UNROLLED = 27
+"""Elements of a window up to which its maximum is found without loops."""
+
 __all__ = [
-    "add_source", "column_args", "columns_source", "from_columns_source", "max_source", "sum_source", "window_args",
+    "UNROLLED", "add_source", "column_args", "columns_source", "from_columns_source", "max_source", "sum_source",
+    "window_args",
 ]  # fmt: skip
 
 
@@ -186,12 +191,59 @@ def add_source(dtype: Any) -> str:
     )
 
 
-def max_source(dtype: Any) -> str:
-    """Return the kernel that finds the maximum of each window."""
+def max_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
+    """Return the kernel that finds the maximum of each window.
+
+    Parameters
+    ----------
+    size, stride, dilation : of windows. Small windows inside the image are read without a loop, by these numbers.
+    """
     kind = buffer_dtype(dtype)
-    better = "x[p] > x[best]" if np.dtype(dtype).kind != "f" else "x[p] > x[best] or x[p] != x[p]"
+    floating = np.dtype(dtype).kind == "f"
+    better = "x[p] > x[best] or x[p] != x[p]" if floating else "x[p] > x[best]"
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
     body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q] = best - base"
-    return f"def window_max(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, int64)\n" + (
-        _windows(body) + "    return 0\n"
-    )
+    head = f"def window_max(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, int64)\n"
+    if not all(type(k) is int for k in (*size, *stride, *dilation)) or not 1 <= prod(size) <= UNROLLED:
+        return head + _windows(body) + "    return 0\n"
+    return head + _unrolled(body, floating, size, stride, dilation)
+
+
+def _unrolled(
+    body: str, floating: bool, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> str:
+    """The rest of ``window_max`` for windows of so few elements that all are compared without a loop."""
+    (kd, kh, kw), (sd, sh, sw), (dd, dh, dw) = size, stride, dilation
+    offsets = [(z * dd, y * dh, v * dw) for z in range(kd) for y in range(kh) for v in range(kw)]
+    before, inner, after = (text.splitlines() for text in body.split("---\n"))
+    named = [f"o{i} = ({z} * h + {y}) * w + {v}" for i, (z, y, v) in enumerate(offsets)]
+    compared = [f"p = row + c * {sw}", "m0 = x[p]", "at0 = p - base"]
+    for i in range(1, len(offsets)):
+        nan = f" or v{i} != v{i}" if floating else ""
+        compared += [f"v{i} = x[p + o{i}]", f"t{i} = v{i} > m{i - 1}{nan}", f"m{i} = v{i} if t{i} else m{i - 1}",
+                     f"at{i} = p + o{i} - base if t{i} else at{i - 1}"]  # fmt: skip
+
+    def lines(text: Sequence[str], depth: int) -> str:
+        return "".join(f"{'    ' * depth}{line}\n" for line in text)
+
+    return (
+        lines(["d = args[1]", "h = args[2]", "w = args[3]", "od = args[7]", "oh = args[8]", "ow = args[9]", "wide()",
+               f"left = min((args[15] + {sw - 1}) // {sw}, ow)", "right = left",
+               f"room = w + args[15] - {(kw - 1) * dw + 1}", "if room >= 0:",
+               f"    right = max(left, min(ow, room // {sw} + 1))", *named, "q = 0",
+               "for plane in range(args[0]):", "    base = plane * d * h * w", "    for a in range(od):"], 1)
+        + lines([*_limits("a", "d", "od", 0), "for b in range(oh):"], 3)
+        + lines([*_limits("b", "h", "oh", 1), f"z = a * {sd} - args[13]", f"y = b * {sh} - args[14]",
+                 f"whole = z >= 0 and z + {(kd - 1) * dd} < d and y >= 0 and y + {(kh - 1) * dh} < h",
+                 "first = left if whole else ow", "last = right if whole else ow",
+                 "row = base + (z * h + y) * w - args[15]", "for c in range(first, last):"], 4)
+        + lines([*compared, f"out[q + c] = at{len(offsets) - 1}"], 5)
+        + lines(["for side in range(2):", "    start = 0 if side == 0 else last",
+                 "    end = first if side == 0 else ow",
+                 "    for c in range(start, end):"], 4)
+        + lines([*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
+                 "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
+                 "            p = base + (z * h + y) * w + v", *(f"            {line}" for line in inner),
+                 *(line.replace("out[q]", "out[q + c]") for line in after)], 6)
+        + lines(["q += ow"], 4) + lines(["return 0"], 1)
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core import mode
 from common.core.dtypes import float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
@@ -19,6 +20,7 @@ from common.ops.math.rounding import floor
 from common.ops.reduce.reductions import amax, amin
 from common.ops.shape.view import reshape
 from common.ops.sort.data_dependent import elements
+from common.tensor.create import lift
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -54,6 +56,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise DTypeError(f"bincount(): expected a tensor of integers, got {x.dtype}")
     instead = "call it outside, or count with one_hot(x, classes).sum(0)"
     array = elements(x, "bincount", instead)
+    if weights is None and not mode.tracing and x.ndim == 1 and array.size:
+        try:
+            return lift(np.bincount(array, minlength=least))
+        except (ValueError, TypeError, MemoryError):  # a negative element, or one that numpy has no place for
+            pass
     if x.ndim != 1 or (array.size and array.min() < 0):
         error = ShapeError if x.ndim != 1 else ArgumentError
         raise error(f"bincount only supports 1-d non-negative integral inputs, got {list(x.shape)}")
