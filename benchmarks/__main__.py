@@ -33,6 +33,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also measure PyTorch and JAX")
     p.add_argument("--threads", metavar="N", type=int, default=1,
                    help="time calls with N threads on N cores, peers too; no one-off costs")  # fmt: skip
+    p.add_argument("--dask", metavar="ADDRESS", help="measure on the workers of a Dask cluster, one workload at a "
+                   "time on each; the address of its scheduler")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
     p.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted; "
@@ -79,7 +81,7 @@ def main() -> int:
 
         return draw.main(sys.argv[2:])
     options = parser().parse_args()
-    bootstrap("benchmarks", "bench", NEEDS)
+    bootstrap("benchmarks", "dask" if options.dask else "bench", (*NEEDS, *["distributed"] * bool(options.dask)))
     from benchmarks.machine import cores as cores_here
     from benchmarks.measure import keep_to
 
@@ -109,6 +111,17 @@ def main() -> int:
         for workload in workloads:
             print(f"{workload.name:16} {workload.title}")
         return 0
+    sweep: Any = None
+    if options.dask:
+        from benchmarks.sweep import Sweep
+
+        if options.threads != 1:
+            parser().error("--dask measures with one thread on each worker: leave out --threads")
+        try:
+            sweep = Sweep(options.dask)
+        except OSError as problem:
+            print(f"benchmarks: {problem}", file=sys.stderr)
+            return 2
     engines = {name: __import__(name) for name in ENGINES}
     engines["static"].set_num_threads(options.threads)  # one setting for both
     about = machine.describe()
@@ -126,6 +139,11 @@ def main() -> int:
             progress.say(line)
 
         def found() -> "Iterator[Result]":
+            if sweep is not None:
+                yield from (Result.of_json(w, finished[w.key]) for w in workloads if w.key in finished)
+                left = [w for w in workloads if w.key not in finished]
+                yield from sweep.results(left, effort, peers, progress)
+                return
             for workload in workloads:
                 if workload.key in finished:
                     yield Result.of_json(workload, finished[workload.key])
@@ -134,6 +152,10 @@ def main() -> int:
                     progress.finished()
 
         done = interrupts.collect(results, found())
+    if sweep is not None:
+        sweep.close()
+        results.sort(key=lambda result: workloads.index(result.workload))
+        record["machines"] = sweep.machines
     record |= {"complete": done, "workloads": [result.as_json() for result in results]}
     passed = all(result.passed for result in results)
     code = (0 if passed else 1) if done else interrupts.EXIT_CODE

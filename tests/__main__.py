@@ -20,7 +20,7 @@ from benchmarks.bootstrap import bootstrap  # noqa: E402
 
 NEEDS = ("numpy", "numba", "networkx", "scipy", "pytest", "pytest_benchmark", "xdist", "hypothesis", "mpmath",
          "ruff", "mypy", "importlinter", "matplotlib", "tensorboard",
-         "jinja2", "rich")  # fmt: skip
+         "jinja2", "rich", "distributed")  # fmt: skip
 
 
 def main() -> int:

@@ -46,7 +46,7 @@ def test_every_needed_module_is_in_the_test_extra():
         "importlinter": "import-linter",
     }
     extras = PROJECT["project"]["optional-dependencies"]
-    assert extras["test"][0] == "twingrad[bench,draw,lab,tensorboard,mpi]"
+    assert extras["test"][0] == "twingrad[bench,draw,lab,tensorboard,mpi,dask]"
     listed = [*PROJECT["project"]["dependencies"], *(r for extra in extras if extra != "peers" for r in extras[extra])]
     listed = {requirement.partition(">=")[0] for requirement in listed}
     assert {distributions.get(name, name) for name in NEEDS} <= listed
