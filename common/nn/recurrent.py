@@ -10,12 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+
 from common.control.iterate import scan
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import copies
 from common.core.sizes import same
-from common.nn import init
+from common.nn import init, recurrent_kernel
 from common.nn.cells import activation, gru_step, lstm_step
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
@@ -174,22 +176,23 @@ class _Recurrent(Module, ABC):
 
         projection = getattr(self, f"weight_hr{suffix}", None)
 
-        def step(states: Any, product: Any) -> Any:
-            states = self.step(product, F.linear(states[0], u, d), *states)
-            if projection is not None:
-                states = (F.linear(states[0], projection), *states[1:])
-            return states, states[0]
+        def run(start: tuple[Any, ...], rows: Any, weights: Any, bias: Any) -> Any:
+            def step(states: Any, row: Any) -> Any:
+                product, here = row if valid is not None else (row, None)
+                new = self.step(product, F.linear(states[0], weights, bias), *states)
+                if projection is not None:
+                    new = (F.linear(new[0], projection), *new[1:])
+                if here is not None:
+                    new = tuple(F.where(here, x, old) for x, old in zip(new, states, strict=True))
+                return new, new[0]
 
-        def step_of_some(states: Any, row: Any) -> Any:
-            product, here = row
-            new, _ = step(states, product)
-            new = tuple(F.where(here, x, old) for x, old in zip(new, states, strict=True))
-            return new, new[0]
+            return scan(step, start, rows if valid is None else (rows, valid), reverse=reverse)
 
         products = F.linear(x, w, b)
-        if valid is None:
-            return scan(step, start, products, reverse=reverse)
-        return scan(step_of_some, start, (products, valid), reverse=reverse)
+        if projection is None and recurrent_kernel.is_one_kernel(products, start, u, d):
+            counts: Any = None if valid is None else np.count_nonzero(valid.payload, (1, 2))
+            return recurrent_kernel.run_layer(self.mode, reverse, [*start, products, u, d], counts, run)
+        return run(start, products, u, d)
 
     def extra_repr(self) -> str:
         """The arguments that differ from the defaults."""
