@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from common.core import dtypes
 from common.core.devices import CPU, is_device, on_cpu
+from common.core.dispatch import apply, known_attrs
 from common.core.errors import ArgumentError, DeviceError, DTypeError
 from common.core.op import REGISTRY
 from common.tensor.arrays import known_dtype
@@ -25,7 +26,8 @@ def cast(self: TensorBase, dtype: Any) -> TensorBase:
     target = dtype_of(dtype)
     if target not in dtypes.SUPPORTED:
         raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
-    return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
+    own = self.dtype
+    return self if own == target else apply(REGISTRY["to"], (self,), known_attrs(None, dtype=target, x_dtype=own))
 
 
 def dtype_of(kind: Any) -> Any:

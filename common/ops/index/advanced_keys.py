@@ -82,9 +82,9 @@ def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
     IndexRangeError : too many indices, or more than one ellipsis.
     ArgumentError, DTypeError : something that does not index.
     """
-    if len(keys) == 1 and shape and isinstance(keys[0], TensorBase):  # by far the commonest
-        if keys[0].dtype in INDEX_DTYPES and keys[0].ndim > 0:
-            return Selection(None, [], [(0, keys[0])])
+    if 0 < len(keys) <= len(shape) and isinstance(keys[0], TensorBase):  # by far the commonest
+        if all(isinstance(k, TensorBase) and k.dtype in INDEX_DTYPES and k.ndim > 0 for k in keys):
+            return Selection(None, [], [*enumerate(keys)])
     elif is_plain(keys):
         return Selection(keys, [], [])
     entries = [_entry(k) for k in keys]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError, ShapeError
 from common.core.op import IndexUse, NativeCall, Op
@@ -36,7 +37,7 @@ MOST_ARGS = 40
 
 def index_get(x: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """(outer..., B..., inner...): the elements of x at the indices."""
-    return _op("index_get", indices)(x, *_few(indices), dim=dim, wrap=wrap)
+    return apply(_op("index_get", indices), (x, *_few(indices)), known_attrs(None, dim=dim, wrap=wrap))
 
 
 def index_put_zeros(v: Any, indices: Sequence[Any], extents: tuple[Any, ...], dim: int, wrap: bool = True) -> Any:
@@ -46,22 +47,22 @@ def index_put_zeros(v: Any, indices: Sequence[Any], extents: tuple[Any, ...], di
 
 def index_add(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """x with v, 0-d or (outer..., B..., inner...), added at the indices, one element after the other."""
-    return _op("index_add", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
+    return apply(_op("index_add", indices), (x, v, *_few(indices)), known_attrs(None, dim=dim, wrap=wrap))
 
 
 def index_mul(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """x multiplied by v, 0-d or (outer..., B..., inner...), at the indices, one element after the other."""
-    return _op("index_mul", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
+    return apply(_op("index_mul", indices), (x, v, *_few(indices)), known_attrs(None, dim=dim, wrap=wrap))
 
 
 def index_set(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """x with v, 0-d or (outer..., B..., inner...), at the indices; of several at one place the last stays."""
-    return _op("index_set", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
+    return apply(_op("index_set", indices), (x, v, *_few(indices)), known_attrs(None, dim=dim, wrap=wrap))
 
 
 def index_clear(x: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """x with zeros at the indices."""
-    return _op("index_clear", indices)(x, *_few(indices), dim=dim, wrap=wrap)
+    return apply(_op("index_clear", indices), (x, *_few(indices)), known_attrs(None, dim=dim, wrap=wrap))
 
 
 def set_rule(g: Any, extents: tuple[Any, ...], indices: Sequence[Any], dim: int, wrap: bool) -> Any:

@@ -14,6 +14,7 @@ from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import bool_, uint8
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
+from common.core.sizes import same_shape
 from common.ops._define import composite
 from common.ops._samples import away_from_zero, truth
 from common.ops.index.coordinates import index_get, index_set
@@ -114,8 +115,17 @@ def masked_select(x: Any, mask: Any) -> Any:
     require_mask("masked_select", mask)
     chosen = elements(mask, "masked_select", _KEEP)
     shape = broadcast_shapes(x.shape, chosen.shape, op="masked_select()")
-    places = np.flatnonzero(np.broadcast_to(chosen, shape))
-    return index_get(reshape(expand(x, shape), -1), (lift(places),), 0)
+    return index_get(_spread(x, shape), (lift(_places(chosen, shape)),), 0)
+
+
+def _spread(x: Any, shape: tuple[Any, ...]) -> Any:
+    """`x` repeated to a shape, as one row."""
+    return reshape(x if same_shape(x.shape, shape) else expand(x, shape), -1)
+
+
+def _places(mask: np.ndarray, shape: tuple[Any, ...]) -> np.ndarray:
+    """Where a mask holds in the row of the elements of a shape."""
+    return np.flatnonzero(mask if mask.shape == shape else np.broadcast_to(mask, shape))
 
 
 def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
@@ -137,15 +147,14 @@ def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
     same_dtype("masked_scatter", x, src)
     chosen = elements(mask, "masked_scatter", "give the source the shape of x and write where(mask, source, x)")
     shape = broadcast_shapes(x.shape, chosen.shape, op="masked_scatter()")
-    places = np.flatnonzero(np.broadcast_to(chosen, shape))
+    places = _places(chosen, shape)
     taken = reshape(src, -1)
     if taken.shape[0] < places.size:
         raise ShapeError(
             f"masked_scatter(): expected source to have at least {places.size} elements, one per true element of mask; "
             f"it has {taken.shape[0]}"
         )
-    flat = reshape(expand(x, shape), -1)
-    return reshape(index_set(flat, taken[: places.size], (lift(places),), 0), shape)
+    return reshape(index_set(_spread(x, shape), taken[: places.size], (lift(places),), 0), shape)
 
 
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:

@@ -87,6 +87,8 @@ def _checked(op: Op, a: Any, b: Any, user: str) -> Any:
     ------
     DivisionByZeroError : the op computes in integers, and b has a zero; inside a trace when the program runs.
     """
+    if type(b) is int and 0 < abs(b) < 128:  # no dtype of integers wraps it to 0
+        return op(a, b)
     if type(b) is float or getattr(getattr(b, "dtype", None), "kind", "") == "f":
         return op(a, b)
     dtype = compute_dtypes(op, (_spec(a), _spec(b)))[0]
