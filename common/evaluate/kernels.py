@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
+from sys import byteorder
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, 
 from common.core.dtypes import number_spec
 from common.core.op import REGISTRY
 from common.core.spec import Spec
-from common.kernels.arrays import mapped_sums, sums
+from common.kernels.arrays import copying, mapped_sums, sums
 from common.kernels.arrays.reducers import REDUCERS
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
 from common.runtime.builtins_ir import MAX_INPUTS
@@ -43,6 +44,26 @@ def form_spec(form: Any) -> Spec:
 def compiled(source: str, name: str) -> Builtin:
     """A kernel as a Python callable: arrays in, then ints; returns its status."""
     return make_call(compile_kernel(source, name))
+
+
+_MANY = 4096
+"""Elements from which on a kernel of ours fills memory faster than numpy's loop, also if it is the first to do so."""
+
+
+@cache
+def _filler(dtype: np.dtype) -> Builtin:
+    return compiled(copying.fill_source(dtype), "fill")
+
+
+def filled(target: np.ndarray, value: Any) -> bool:
+    """Write a 0-d array of the same dtype everywhere in large contiguous memory; whether that was done."""
+    if target.size < _MANY or type(value) is not np.ndarray or value.ndim:
+        return False
+    if value.dtype != target.dtype or not target.flags.carray:
+        return False
+    bits = int.from_bytes(value.tobytes(), byteorder, signed=value.itemsize == 8)
+    _filler(target.dtype)(target, target.size, bits)
+    return True
 
 
 def address(source: str, name: str) -> int:

@@ -12,6 +12,7 @@ from common.core.errors import DTypeError, GradientError, ShapeError
 from common.core.op import REGISTRY
 from common.core.sizes import same_shape
 from common.core.source_lines import user_frame
+from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
@@ -99,6 +100,8 @@ def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) 
 
 def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False) -> None:
     """`put` to the memory of a tensor: a part of what was expanded is locked by numpy, though it repeats nothing."""
+    if filled(target, source):
+        return
     try:
         put(target, source, one_value)
     except ValueError:
@@ -135,7 +138,7 @@ def _after(self: TensorBase, value: Any) -> Any:
 
 def zero_(self: TensorBase) -> TensorBase:
     """Set all elements to 0."""
-    if _set_now(self, None, 0, "zero"):
+    if _set_now(self, None, number(0, self.dtype), "zero"):
         return self
     return assign(self, _after(self, REGISTRY["zeros_like"](self.detach())), "zero")
 

@@ -11,6 +11,7 @@ from common.autograd.view_histories import write_recipe
 from common.core import mode
 from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
+from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
 from common.evaluate.specialise import Recipe
 from common.methods.setitem import setitem
@@ -99,7 +100,8 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     if recorded and edge is not None and v.shape != part.shape:
         return general(self, key, value)
     try:
-        part[...] = v
+        if not filled(part, v):
+            part[...] = v
     except ValueError:  # a shape that does not fit, or that numpy does not take
         return general(self, key, value)
     frame = _getframe(1)

@@ -6,6 +6,7 @@ import pytest
 import dynamic as tw
 from common.core.errors import DTypeError, GradientError, ShapeError
 from common.tensor.view_families import family_of
+from tests.bits import assert_all_same_bits
 
 pytestmark = pytest.mark.quick
 
@@ -163,3 +164,26 @@ def test_shapes_and_dtypes_stay():
         tw.tensor([1, 2]).add_(0.5)
     assert tw.tensor([1, 2], dtype=tw.float64).add_(1).dtype == tw.float64
     assert x.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8", "bool"])
+def test_large_memory_takes_one_number(dtype):
+    values = {"f": [1.5, -0.0, float("nan"), -1e30], "i": [-3, 7], "u": [200], "b": [True]}[np.dtype(dtype).kind]
+    for shape, part in (
+        ((9001,), slice(None)),
+        ((90, 91), slice(None)),
+        ((9001,), slice(1, None)),
+        ((90, 91), (slice(None), slice(1, None))),
+    ):
+        for value in [*values, 0]:
+            expected = np.ones(shape, dtype)
+            x = tw.from_numpy(expected.copy())
+            expected[part] = value
+            if type(value) is int and value == 0:
+                x[part].zero_()
+            else:
+                x[part].fill_(value)
+            assert_all_same_bits([x.numpy()], [expected], f"{shape} {part} {value}")
+            x = tw.ones(shape, dtype=getattr(tw, dtype))
+            x[part] = value
+            assert_all_same_bits([x.numpy()], [expected], f"{shape} {part} {value}")
