@@ -162,6 +162,7 @@ NAMED_OPS = {
     "static/api/binding.py": "the public names of static.session",
     "static/session/gradients.py": "the cotangent of a sum",
     "static/export/onnx_attention.py": "what ops are in another format",
+    "static/export/onnx_convolutions.py": "what ops are in another format",
     "static/export/onnx_formulas.py": "what ops are in another format",
     "static/export/onnx_ops.py": "what ops are in another format",
     "static/export/onnx_places.py": "what ops are in another format",

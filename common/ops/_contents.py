@@ -13,7 +13,8 @@ CONTENTS = {
     "create.spaced": "",
     "image.adaptive": "",
     "image.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d |",
-    "image.convolution": "| conv conv_bias conv_input conv_weight",
+    "image.convolution":
+        "| conv conv_bias conv_bias_panels conv_input conv_input_panels conv_panels conv_weight conv_weight_panels",
     "image.fold": "fold unfold |",
     "image.geometry": "",
     "image.grid": "affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d |",

@@ -38,7 +38,7 @@ SHARE = "twingrad_share"
 """Symbol of the word that holds the address of ``share``."""
 LIMIT = 64
 """The largest number of threads that one call uses."""
-_MAX_ARGS = 15
+_MAX_ARGS = 23
 _SPINS = 4000
 """How often a thread looks out before it sleeps; the processor pauses in between, for 10 to 40 ns."""
 

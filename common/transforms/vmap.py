@@ -70,7 +70,7 @@ def vmap(
 
     @functools.wraps(callable_argument(func, "vmap", "func"))
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        from common.transforms.batching.batch_rules import in_front
+        from common.transforms.batching.batch_operands import in_front
 
         if not isinstance(in_dims, (int, tuple)):
             raise ArgumentError(
@@ -128,7 +128,7 @@ def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
 
 def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     """Results of all chunks together."""
-    from common.transforms.batching.batch_rules import at
+    from common.transforms.batching.batch_operands import at
 
     _, shape = parts[0]
     if not all(d is None or type(d) is int for d in flatten(out_dims)[0]):

@@ -308,3 +308,62 @@ def multiply_vector(a, i, x, j, out, at, m, k, lda, trans):
         for p in range(k, (k + 15) // 16 * 16):
             lanes[p & 15] = lanes[p & 15] + 0
         out[at + row] = fold16(lanes, 0, 1, SUM)
+
+
+def panel_width(a):
+    """Columns of a panel of a right operand."""
+    return 48
+
+
+def panel_height(a):
+    """Rows of a panel of a left operand."""
+    return 8
+
+
+def pack_left(a, i, ld, depth, rows, to, at):
+    """Rows cut into panels of 8, of which each has its columns side by side."""
+    for r in range(rows):
+        for p in range(depth):
+            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + r * ld + p]
+
+
+def pack_left_turned(a, i, ld, depth, rows, to, at):
+    """The same of what is stored by columns."""
+    for r in range(rows):
+        for p in range(depth):
+            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + p * ld + r]
+
+
+def pack_right_turned(a, i, ld, depth, columns, to, at):
+    """Columns cut into panels of 48, of which each has its rows side by side."""
+    for c in range(columns):
+        for p in range(depth):
+            to[at + c // 48 * 48 * depth + p * 48 + c % 48] = a[i + c * ld + p]
+
+
+def multiply_panel(a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p):
+    """The product of rows and a panel; added to what is there if p is not 0."""
+    total = np.empty(48, out.dtype)
+    for r in range(height):
+        total[:] = 0
+        line = i + r // 8 * 8 * step + r % 8 * down
+        for d in range(depth):
+            x = a[line + d * along]
+            for c in range(columns):
+                total[c] = fma(x, panel[at + d * 48 + c], total[c])
+        for c in range(columns):
+            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+
+
+def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
+    """Rows of windows, with zeros outside of first <= t < last."""
+    for r in range(count):
+        for t in range(length):
+            to[at + r * deeper + t] = x[i + r * down + t * step] if first <= t < last else 0
+
+
+def add_windows(rows, at, x, i, first, last, step, count, deeper, down):
+    """Rows of windows added to where they are."""
+    for r in range(count):
+        for t in range(first, last):
+            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t]

@@ -22,7 +22,7 @@ from common.tensor.base import spec_of
 from common.tools.files.whole_file import whole_file
 from common.tools.onnx import encode
 from common.tools.onnx.records import DOMAIN, Declared, OnnxFile, OnnxFunction, OnnxGraph, OnnxNode
-from static.export import onnx_attention, onnx_control, onnx_formulas, onnx_ops, onnx_places
+from static.export import onnx_attention, onnx_control, onnx_convolutions, onnx_formulas, onnx_ops, onnx_places
 from static.export.onnx_ops import OnnxRule
 from static.export.program_file import example_of
 from static.export.recorded import RecordedCall, record
@@ -30,8 +30,9 @@ from static.graph import Graph, Node, Value
 from static.jit.function import CompiledFunction
 
 assert onnx_attention
+assert onnx_convolutions
 assert onnx_formulas
-assert onnx_places  # all three register rules
+assert onnx_places  # all four register rules
 
 OPSET, IR_VERSION = 18, 8
 _LARGEST = 2**31 - 1

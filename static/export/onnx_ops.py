@@ -213,7 +213,7 @@ def _addmm(w: Writer, node: Node, x: list[str]) -> str:
     return made
 
 
-def _fixed(node: Node, name: str) -> list[int]:
+def fixed(node: Node, name: str) -> list[int]:
     """Numbers among the attributes.
 
     Raises
@@ -227,26 +227,9 @@ def _fixed(node: Node, name: str) -> list[int]:
     return list(numbers)
 
 
-_WAYS = ("padding", "stride", "dilation")
-
-
-@rule("conv")
-@rule("conv_bias")
-def _conv(w: Writer, node: Node, x: list[str]) -> str:
-    pads = _fixed(node, "padding")
-    options = {"strides": _fixed(node, "stride"), "dilations": _fixed(node, "dilation"), "pads": pads + pads}
-    made: str = w.add("Conv", x, group=int(node.attrs["groups"]), **options)
-    reach = zip(node.operands[0].shape[2:], node.operands[1].shape[2:], *(_fixed(node, k) for k in _WAYS), strict=True)
-    wanted = node.outputs[0].shape[2:]
-    if any((hint(n) + 2 * p - d * (hint(k) - 1) - 1) // s + 1 != hint(m) for (n, k, p, s, d), m in zip(reach, wanted)):
-        axes = w.constant(np.arange(2, 2 + len(wanted)))
-        made = w.add("Slice", [made, w.sizes([0] * len(wanted)), w.sizes(wanted), axes])
-    return made
-
-
 @rule("window_max")
 def _window_max(w: Writer, node: Node, x: list[str]) -> str:
-    pads, size, stride, dilation = (_fixed(node, name) for name in ("padding", "size", "stride", "dilation"))
+    pads, size, stride, dilation = (fixed(node, name) for name in ("padding", "size", "stride", "dilation"))
     reach = list(zip(node.operands[0].shape[2:], pads, size, stride, dilation, node.attrs["count"], strict=True))
     whole = [hint(n) + 2 * pad - d * (k - 1) - 1 for n, pad, k, _, d, _ in reach]
     ceil = any(n // step + 1 != hint(count) for n, (*_, step, _, count) in zip(whole, reach, strict=True))

@@ -151,6 +151,40 @@ def _blocks(module: ir.Module, kind: ir.Type, packs: bool) -> ir.Function:
 
 
 # -------------------------------------------------------------------- panels
+def panel_width(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``i64 ()``: columns of a panel of the right operand."""
+    return _number(module, f"panel_width.{kind}", tile(kind).columns)
+
+
+def panel_height(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``i64 ()``: rows of a panel of the left operand."""
+    return _number(module, f"panel_height.{kind}", tile(kind).rows)
+
+
+def _number(module: ir.Module, name: str, value: int) -> ir.Function:
+    return internal(module, name, WORD, [], lambda function, b: b.ret(word(value)))
+
+
+def pack_left(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (source, ld, depth, rows, panels)``: rows cut into panels of the left operand."""
+    return _transpose(module, kind, tile(kind).rows)
+
+
+def pack_left_turned(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """The same of a left operand that is stored by columns."""
+    return _copy(module, kind, tile(kind).rows)
+
+
+def pack_right_turned(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (source, ld, depth, columns, panels)``: a right operand, stored by columns, cut into its panels."""
+    return _transpose(module, kind, tile(kind).columns)
+
+
+def multiply_panel(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, down, along, step, height, panel, depth, columns, out, ldc, p)``: see `_all_rows`."""
+    return _all_rows(module, kind)
+
+
 def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     """``void (source, ld, depth, columns, panels)``: rows cut into panels of `across` columns, filled up with zeros.
 

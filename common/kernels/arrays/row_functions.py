@@ -29,6 +29,9 @@ call                                      meaning
 ``rising_key(x)``, ``falling_key(x)``      see `common.kernels.arrays.arg_extremes`
 ``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.arrays.gemm_code`
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
+``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
+``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
+``copy_windows``, ``add_windows``          see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ``share_attention(bufs, args, ...)``, ...  the items of another kernel
@@ -55,6 +58,7 @@ from common.kernels.arrays import (
     gemm_threads,
     gemv_code,
     philox,
+    window_code,
 )
 from common.kernels.arrays.sorting import sort_key
 
@@ -109,11 +113,19 @@ NAMESPACE: dict[str, Any] = {
         _define("finish_products", "biiibi", _of_products(fold_rows.finish_columns)),
         _define("multiply", "bibibiiiiiiiii", gemm_code.multiply),
         _define("multiply_vector", "bibibiiiii", gemv_code.multiply_vector),
+        _define("multiply_panel", "biiiiibiiibiii", gemm_code.multiply_panel),
+        _define("pack_left", "biiiibi", gemm_code.pack_left),
+        _define("pack_left_turned", "biiiibi", gemm_code.pack_left_turned),
+        _define("pack_right_turned", "biiiibi", gemm_code.pack_right_turned),
+        _define("panel_width", "t", gemm_code.panel_width, apart=False)._replace(result="word"),
+        _define("panel_height", "t", gemm_code.panel_height, apart=False)._replace(result="word"),
+        _define("copy_windows", "bibiiiiiiii", window_code.copy_windows),
+        _define("add_windows", "bibiiiiiii", window_code.add_windows),
         _define("there_are_threads", "t", gemm_threads.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
         *(
             _define(f"share_{kernel}", "wwtii", partial(gemm_threads.share_items, kernel=kernel), apart=False)
-            for kernel in ("attention", "attention_backward")
+            for kernel in ("attention", "attention_backward", "conv", "conv_bias", "conv_input", "conv_weight")
         ),
     )
 }

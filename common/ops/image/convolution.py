@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.op import Op
+import numpy as np
+
+from common.core.op import NativeCall, Op
 from common.core.sizes import hint
-from common.core.spec import numel
-from common.ops._define import composite
+from common.core.spec import Spec, numel
+from common.ops._define import composite, kernel
 from common.ops._samples import Rng, Samples, away_from_zero
 from common.ops.image.geometry import images, three
-from common.ops.image.windows import columns_, from_columns_
+from common.ops.image.windows import ATTRS, columns_, columns_oracle, from_columns_, from_oracle
 from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.math.cast import clone
 from common.ops.reduce.reductions import sum_
@@ -65,7 +67,14 @@ def _repeated(w: Any, groups: int, n: Any) -> Any:
     return reshape(expand_(reshape(rows, (1, groups, o, c)), new_shape=(n, groups, o, c)), (n * groups, o, c))
 
 
+def _is_one_kernel(x: Any, rows: Any, columns: Any, inner: Any) -> bool:
+    """Whether a product of windows is one kernel: those with one row or one column have another order."""
+    return x.dtype.kind == "f" and not (rows in (0, 1) or columns in (0, 1) or inner == 0)
+
+
 def _conv(x: Any, w: Any, *, count: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count), numel(w.shape[1:])):
+        return conv_panels_(x, w, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups)
     windows, n = _windows(w.shape[2:], count, stride, padding, dilation), x.shape[0]
     if _apart(w, count):
         lying = columns_(images(x), **{**windows, "joined": False})
@@ -79,7 +88,22 @@ def _conv(x: Any, w: Any, *, count: Any, stride: Any, padding: Any, dilation: An
     return reshape(clone(permute_(apart, dims=(1, 0, 2))), (x.shape[0], w.shape[0], *count))
 
 
+def _conv_bias(
+    x: Any, w: Any, b: Any, *, count: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count), numel(w.shape[1:])):
+        return conv_bias_panels_(
+            x, w, b, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
+    y = _conv(x, w, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return y + reshape(b, (b.shape[0], *(1,) * len(count)))
+
+
 def _conv_input(v: Any, w: Any, *, sizes: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    if _is_one_kernel(v, numel(w.shape[1:]), v.shape[0] * numel(v.shape[2:]), w.shape[0]):
+        return conv_input_panels_(
+            v, w, sizes=sizes, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
     windows = _windows(w.shape[2:], v.shape[2:], stride, padding, dilation)
     n, c, k, l = v.shape[0], w.shape[1] * groups, numel(w.shape[2:]), numel(v.shape[2:])
     if _apart(w, v.shape[2:]):
@@ -94,6 +118,11 @@ def _conv_input(v: Any, w: Any, *, sizes: Any, stride: Any, padding: Any, dilati
 
 
 def _conv_weight(v: Any, x: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    inner, columns = x.shape[1] // groups * numel(size), v.shape[0] * numel(v.shape[2:])
+    if _is_one_kernel(v, v.shape[1] // groups, inner, columns):
+        return conv_weight_panels_(
+            v, x, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
     columns = _columns(x, groups, _windows(size, v.shape[2:], stride, padding, dilation))
     w = _product(_rows(v, groups), columns, groups, False, True)
     return reshape(w, (v.shape[1], x.shape[1] // groups, *size))
@@ -120,10 +149,14 @@ _CASES: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str,
 )  # fmt: skip
 
 
-def _samples(kind: str) -> Samples:
+def _samples(kind: str, rows: int = 1) -> Samples:
+    """Operands of an op, with so many `rows` per group at least."""
+
     def samples(rng: Rng, dtype: Any) -> list[Any]:
         found = []
         for x, w, count, attrs in _CASES:
+            if w[0] // attrs["groups"] < rows:
+                continue
             g = (x[0], w[0], *count)
             shapes, more = {"conv": ((x, w), {"count": count}), "bias": ((x, w, w[:1]), {"count": count}),
                             "input": ((g, w), {"sizes": x[2:]}), "weight": ((g, x), {"size": w[2:]})}[kind]  # fmt: skip
@@ -146,10 +179,7 @@ conv_: Op = composite(
 )  # fmt: skip
 
 conv_bias_: Op = composite(
-    "conv_bias",
-    lambda x, w, b, *, count, stride, padding, dilation, groups:
-        _conv(x, w, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups)
-        + reshape(b, (b.shape[0], *(1,) * len(count))),
+    "conv_bias", _conv_bias,
     (*conv_.rules, lambda g: sum_(g, dim=(0, *range(2, g.ndim)), keepdim=False)),
     inputs=("x", "w", "b"), samples=_samples("bias"), node_name="Convolution",
     doc="conv(x, w) + b per channel. d/db = g summed over all but the channels.",
@@ -175,6 +205,94 @@ conv_weight_: Op = composite(
     inputs=("v", "x"), samples=_samples("weight"), node_name="ConvolutionBackward",
     doc="The gradient of the weights of a convolution: v times the windows of x. d/dv = conv(x, g), "
         "d/dx = conv_input(v, g).",
+)  # fmt: skip
+
+
+def _call(name: str, x: Any, dtype: Any, o: Any, size: Any, count: Any, attrs: dict[str, Any]) -> list[NativeCall]:
+    """The call of a kernel for images of shape `x`, given or asked for."""
+    from common.kernels.arrays import convolution_blocks as blocks
+
+    groups, places = attrs["groups"], numel(size)
+    c, rows = x[1] // groups, o // groups
+    windows = _windows(size, count, attrs["stride"], attrs["padding"], attrs["dilation"])
+    ints = blocks.conv_args(x[0], c, rows, groups, three(x[2:], 1), [windows[name] for name in ATTRS])
+    scratch = blocks.scratch(name, rows, groups, c * places, places, dtype)
+    return [NativeCall(blocks.SOURCES[name](dtype), name, ints, scratch=scratch)]
+
+
+def _oracle_columns(x: np.ndarray, groups: int, windows: dict[str, Any]) -> np.ndarray:
+    lying = columns_oracle(x.reshape(*x.shape[:2], *three(x.shape[2:], 1)), **windows)
+    return lying.reshape(groups, lying.shape[0] // groups * lying.shape[1], -1)
+
+
+def _oracle(x: np.ndarray, w: np.ndarray, *b: np.ndarray, count: Any, groups: int, **attrs: Any) -> np.ndarray:
+    from common.kernels.arrays import gemm
+
+    columns = _oracle_columns(x, groups, _windows(w.shape[2:], count, **attrs))
+    y = gemm.oracle(w.reshape(groups, w.shape[0] // groups, -1), columns)
+    y = y.reshape(w.shape[0], x.shape[0], *count).swapaxes(0, 1)
+    return np.ascontiguousarray(y + b[0].reshape(-1, *(1,) * len(count)) if b else y)
+
+
+def _rows_of(v: np.ndarray, groups: int) -> np.ndarray:
+    return np.ascontiguousarray(v.swapaxes(0, 1)).reshape(groups, v.shape[1] // groups, -1)
+
+
+def _input_oracle(v: np.ndarray, w: np.ndarray, sizes: Any, groups: int, **attrs: Any) -> np.ndarray:
+    from common.kernels.arrays import gemm
+
+    windows = _windows(w.shape[2:], v.shape[2:], **attrs)
+    columns = gemm.oracle(w.reshape(groups, w.shape[0] // groups, -1), _rows_of(v, groups), True)
+    columns = columns.reshape(w.shape[1] * groups, numel(w.shape[2:]), v.shape[0], -1)
+    return from_oracle(columns, sizes=three(sizes, 1), **windows).reshape(v.shape[0], -1, *sizes)
+
+
+def _weight_oracle(v: np.ndarray, x: np.ndarray, size: Any, groups: int, **attrs: Any) -> np.ndarray:
+    from common.kernels.arrays import gemm
+
+    columns = _oracle_columns(x, groups, _windows(size, v.shape[2:], **attrs))
+    return gemm.oracle(_rows_of(v, groups), columns, False, True).reshape(v.shape[1], -1, *size)
+
+
+_FORWARD, _BACK = ("count", "stride", "padding", "dilation", "groups"), ("stride", "padding", "dilation", "groups")
+
+conv_panels_: Op = kernel(
+    "conv_panels", ("x", "w"),
+    lambda x, w, *, count, stride, padding, dilation, groups: Spec((x.shape[0], w.shape[0], *count), x.dtype),
+    lambda ins, outs, a: _call("conv", ins[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], a["count"], a),
+    _oracle, conv_.rules, samples=_samples("conv", 2), attrs=_FORWARD, product=True, node_name="Convolution",
+    doc="conv as one kernel, without the columns in memory, where its product has two rows and two columns.",
+)  # fmt: skip
+
+conv_bias_panels_: Op = kernel(
+    "conv_bias_panels", ("x", "w", "b"),
+    lambda x, w, b, *, count, stride, padding, dilation, groups: Spec((x.shape[0], w.shape[0], *count), x.dtype),
+    lambda ins, outs, a: _call(
+        "conv_bias", ins[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], a["count"], a),
+    _oracle, conv_bias_.rules, samples=_samples("bias", 2), attrs=_FORWARD, product=True, node_name="Convolution",
+    doc="conv_panels(x, w) + b per channel, in the same kernel.",
+)  # fmt: skip
+
+conv_input_panels_: Op = kernel(
+    "conv_input_panels", ("v", "w"),
+    lambda v, w, *, sizes, stride, padding, dilation, groups: Spec(
+        (v.shape[0], w.shape[1] * groups, *sizes), v.dtype),
+    lambda ins, outs, a: _call(
+        "conv_input", outs[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], ins[0].shape[2:], a),
+    _input_oracle, conv_input_.rules, samples=_samples("input", 2), attrs=("sizes", *_BACK), product=True,
+    node_name="Convolution",
+    doc="conv_input as one kernel; the gradient of conv_panels with respect to its images.",
+)  # fmt: skip
+
+conv_weight_panels_: Op = kernel(
+    "conv_weight_panels", ("v", "x"),
+    lambda v, x, *, size, stride, padding, dilation, groups: Spec(
+        (v.shape[1], x.shape[1] // groups, *size), v.dtype),
+    lambda ins, outs, a: _call(
+        "conv_weight", ins[1].shape, ins[0].dtype, ins[0].shape[1], a["size"], ins[0].shape[2:], a),
+    _weight_oracle, conv_weight_.rules, samples=_samples("weight", 2), attrs=("size", *_BACK), product=True,
+    node_name="ConvolutionBackward",
+    doc="conv_weight as one kernel; the gradient of conv_panels with respect to its weights.",
 )  # fmt: skip
 
 __all__: list[str] = []

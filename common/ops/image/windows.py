@@ -65,7 +65,7 @@ def _places(sizes: Any, size: Any, count: Any, stride: Any, padding: Any, dilati
                 yield l, k, place
 
 
-def _columns_oracle(x: np.ndarray, joined: bool, **windows: Any) -> np.ndarray:
+def columns_oracle(x: np.ndarray, joined: bool, **windows: Any) -> np.ndarray:
     out = np.zeros((*x.shape[:2], numel(windows["size"]), numel(windows["count"])), x.dtype)
     for l, k, place in _places(x.shape[2:], **windows):
         out[:, :, k, l] = x[(slice(None), slice(None), *place)]
@@ -90,7 +90,7 @@ def _column_samples(**more: Any) -> Any:
 
 
 columns_: Op = kernel(
-    "columns", ("x",), _columns_spec, _columns_native, _columns_oracle,
+    "columns", ("x",), _columns_spec, _columns_native, columns_oracle,
     (lambda g, x_shape, size, count, stride, padding, dilation, joined: from_columns_(
         g, sizes=x_shape[2:], size=size, count=count, stride=stride, padding=padding, dilation=dilation,
         joined=joined),),
@@ -110,7 +110,7 @@ def _from_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, A
     return [_column_call("from_columns", outs[0].shape, specs[0].dtype, attrs)]
 
 
-def _from_oracle(v: np.ndarray, sizes: Any, joined: bool, **windows: Any) -> np.ndarray:
+def from_oracle(v: np.ndarray, sizes: Any, joined: bool, **windows: Any) -> np.ndarray:
     g = v.transpose(2, 0, 1, 3) if joined else v
     out = np.zeros((*g.shape[:2], *sizes), g.dtype)
     for l, k, place in sorted(_places(sizes, **windows), key=lambda found: found[1]):
@@ -119,7 +119,7 @@ def _from_oracle(v: np.ndarray, sizes: Any, joined: bool, **windows: Any) -> np.
 
 
 from_columns_: Op = kernel(
-    "from_columns", ("v",), _from_spec, _from_native, _from_oracle,
+    "from_columns", ("v",), _from_spec, _from_native, from_oracle,
     (lambda g, size, count, stride, padding, dilation, joined: columns_(
         g, size=size, count=count, stride=stride, padding=padding, dilation=dilation, joined=joined),),
     samples=_column_samples(sizes=(2, 4, 5)), attrs=("sizes", *ATTRS, "joined"), node_name="Col2Im",

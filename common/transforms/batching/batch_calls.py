@@ -19,7 +19,7 @@ from common.random.draw_counts import drawn_by as asked
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
 from common.tensor.read_saved import saved_tensors
-from common.transforms.batching import batch_rules as rules
+from common.transforms.batching import batch_operands
 from common.transforms.batching.batched import Batched, BatchedTensor
 
 
@@ -36,10 +36,10 @@ def callback(trace: Any, call: Any, operands: Sequence[Any], specs: Sequence[Spe
     payloads = [trace.payload(x) for x in operands]
     with trace.outside:
         run = call_now if trace.outer is None else trace.outer.callback
-        values = [rules.bare(x) for x in payloads]
-        if not any(map(rules.is_mapped, payloads)):
+        values = [batch_operands.bare(x) for x in payloads]
+        if not any(map(batch_operands.is_mapped, payloads)):
             return [Batched(wrap(y), False, trace) for y in run(call, values, specs)]
-        columns = [unbind(x.value, 0) if rules.is_mapped(x) else None for x in payloads]
+        columns = [unbind(x.value, 0) if batch_operands.is_mapped(x) else None for x in payloads]
         rows = [
             [wrap(y) for y in run(call, [v if c is None else c[i] for v, c in zip(values, columns)], specs)]
             for i in range(int(trace.count))
@@ -110,7 +110,7 @@ class _OpOfAll:
             if c is None or need is None:
                 out.append(None)
                 continue
-            value = rules.spread(c, trace.count) if differs else c.value
+            value = batch_operands.spread(c, trace.count) if differs else c.value
             if c.mapped and not differs:
                 value = value.sum(0)
             out.append(value if recording else payload_of(value))

@@ -27,7 +27,7 @@ from common.random.draw_counts import uncounted
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.create import lift
 from common.tensor.node import next_number
-from common.transforms.batching import batch_rules as rules
+from common.transforms.batching import batch_operands
 from common.transforms.batching.batched import Batched, BatchedTensor
 from common.transforms.batching.some_examples import BranchOfSome
 
@@ -144,7 +144,7 @@ class _ChoiceOfAll:
         return self.choice.step(i, leaves, old if old is None or self.shared else old.example)
 
     def _of_all(self, x: Any, differs: bool) -> Any:
-        return rules.spread(x, self.trace.count) if differs else x.value
+        return batch_operands.spread(x, self.trace.count) if differs else x.value
 
     def step(self, i: int, leaves: list[TensorBase], old: Body | None) -> Body:
         """A branch of all examples, run outside."""
@@ -290,9 +290,11 @@ class _LoopOfAll:
             carried = [trace.payload(x) for x in inner.carried]
             stacked = [trace.payload(x) for x in inner.stacked]
             summed = {key: trace.payload(x) for key, x in inner.summed.items()}
-        body.carried = [rules.spread(x, count) if d else x.value for x, d in zip(carried, self.differ, strict=True)]
-        body.stacked = [rules.spread(x, count) for x in stacked]
-        body.summed = {key: rules.spread(x, count) for key, x in summed.items()}
+        body.carried = [
+            batch_operands.spread(x, count) if d else x.value for x, d in zip(carried, self.differ, strict=True)
+        ]
+        body.stacked = [batch_operands.spread(x, count) for x in stacked]
+        body.summed = {key: batch_operands.spread(x, count) for key, x in summed.items()}
         body.example = inner
         return body
 
@@ -316,8 +318,11 @@ class _LoopOfAll:
         """Run the loop outside; its results, and the loop of one example that has run."""
         trace, request, count = self.trace, self.request, self.trace.count
         with trace.outside:
-            carried = [rules.spread(x, count) if d else x.value for x, d in zip(self.carried, self.differ, strict=True)]
-            rows = [rules.swapped(x.value) if x.mapped else x.value for x in self.rows]
+            carried = [
+                batch_operands.spread(x, count) if d else x.value
+                for x, d in zip(self.carried, self.differ, strict=True)
+            ]
+            rows = [batch_operands.swapped(x.value) if x.mapped else x.value for x in self.rows]
             constants = [x.value for x in self.constants]
             tied = self.differentiated and not any(x._requires_grad for x in (*carried, *rows, *constants))
             if tied:  # iterations are kept where something outside is differentiated
@@ -331,7 +336,7 @@ class _LoopOfAll:
             if tied:
                 results, stacked = ([x.detach() for x in part] for part in (results, stacked))
                 summed = {key: x.detach() for key, x in summed.items()}
-            stacked = [rules.swapped(x) for x in stacked]
+            stacked = [batch_operands.swapped(x) for x in stacked]
         bodies = [None if body is None else body.example for body in loop.bodies]
         example = LoopRun(request, loop.count, bodies, loop.some.example, (trace, loop))
         return Ran(

@@ -23,8 +23,9 @@ from common.ops.create.creation import arange_
 from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
-from common.ops.shape.view import expand_, permute_, reshape_
+from common.ops.shape.view import permute_, reshape_
 from common.tensor.create import lift
+from common.transforms.batching.batch_operands import aligned, bare, folded, in_front, is_mapped, spread, swapped
 from common.transforms.batching.batched import Batched
 
 Operands = Sequence[Any]
@@ -38,56 +39,6 @@ def rule_of(op: Op) -> Rule | None:
         return elementwise
     found = _RULES.get(op.name) or _RULES.get(op.name.rstrip("0123456789"))
     return moved if found is None and op.kind in ("reduction", "view") else found
-
-
-# ------------------------------------------------------------------ operands
-
-
-def is_mapped(x: Any) -> bool:
-    """Whether an operand differs between examples."""
-    return type(x) is Batched and x.mapped
-
-
-def bare(x: Any) -> Any:
-    """The tensor, or number, behind an operand that all examples share, or whose dimensions need no alignment."""
-    return x.value if type(x) is Batched else x
-
-
-def spread(x: Any, count: Any) -> Any:
-    """An operand with all examples along dimension 0, also where they share it."""
-    if not is_mapped(x):
-        value = bare(x) if type(x) is Batched else lift(x)
-        return expand_(value, new_shape=(count, *value.shape))
-    return x.value
-
-
-def aligned(x: Any, ndim: int, count: Any) -> Any:
-    """A mapped operand with sizes of 1 behind the examples, until each has `ndim` dimensions."""
-    lack = ndim - len(x.spec.shape)
-    return reshape_(x.value, new_shape=(count, *(1,) * lack, *x.spec.shape)) if lack else x.value
-
-
-def folded(value: Any) -> Any:
-    """All examples along dimension 0 of what they have there themselves."""
-    shape = value.shape
-    return reshape_(value, new_shape=(shape[0] * shape[1], *shape[2:]))
-
-
-def swapped(value: Any) -> Any:
-    """The first two dimensions exchanged."""
-    return permute_(value, dims=(1, 0, *range(2, len(value.shape))))
-
-
-def in_front(value: Any, dim: int) -> Any:
-    """A dimension put first."""
-    rest = [d for d in range(len(value.shape)) if d != dim]
-    return value if dim == 0 else permute_(value, dims=(dim, *rest))
-
-
-def at(value: Any, dim: int) -> Any:
-    """The first dimension put elsewhere; the inverse of `in_front`."""
-    rest = list(range(1, len(value.shape)))
-    return value if dim == 0 else permute_(value, dims=(*rest[:dim], 0, *rest[dim:]))
 
 
 # ------------------------------------------------------------------ rules
@@ -240,6 +191,24 @@ def convolution(op: Op, operands: Operands, attrs: Attributes, count: Any) -> An
     return reshape_(y, new_shape=(count, x.spec.shape[0], *y.shape[1:]))
 
 
+def in_groups(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
+    """Kernels of convolutions: items are groups; all but weights and a bias have channels behind their images."""
+    given = [
+        folded(x) if name in ("w", "b") else _channels(x)
+        for name, x in zip(op.inputs, [spread(x, count) for x in operands], strict=True)
+    ]
+    y = apply(op, given, {**attrs, "groups": count * attrs["groups"]})
+    if op.name == "conv_weight_panels":
+        return reshape_(y, new_shape=(count, y.shape[0] // count, *y.shape[1:]))
+    return swapped(reshape_(y, new_shape=(y.shape[0], count, y.shape[1] // count, *y.shape[2:])))
+
+
+def _channels(x: Any) -> Any:
+    """(count, n, c, ...) as (n, count c, ...)."""
+    y = swapped(x)
+    return reshape_(y, new_shape=(y.shape[0], y.shape[1] * y.shape[2], *y.shape[3:]))
+
+
 def strided(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
     """as_strided: the same places of each example, which lie one after the other."""
     (x,) = operands
@@ -371,6 +340,7 @@ _RULES: dict[str, Rule] = {
     **_named("columns from_columns", joined_columns),
     **_named("attention attention_backward window_sum window_max window_add unpool", items),
     **_named("conv conv_bias conv_input", convolution),
+    **_named("conv_panels conv_bias_panels conv_input_panels conv_weight_panels", in_groups),
     **_named(
         "argmax argmin cummax cummin cumprod cumsum delay gather scatter_zeros recurrence taken softmax log_softmax "
         "logsumexp logcumsumexp mean nansum norm std std_mean var var_mean sum_of_cubes sum_of_deviations "

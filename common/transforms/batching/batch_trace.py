@@ -25,7 +25,7 @@ from common.tensor.create import lift
 from common.tensor.observers import packers
 from common.tensor.record import cast_operands
 from common.tensor.view_families import ViewStep, family_of, note_view
-from common.transforms.batching import batch_calls, batch_control
+from common.transforms.batching import batch_calls, batch_control, batch_operands
 from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.around import Outside, Questions
 from common.transforms.batching.batched import Batched, BatchedTensor, escaped
@@ -266,7 +266,7 @@ class BatchTrace(OpenTrace):
                 x.payload = payload  # made inside, and shared by nobody else
             elif x.payload.mapped and not payload.mapped:
                 with self.outside:
-                    x.payload = Batched(rules.spread(payload, self.count), True, self)
+                    x.payload = Batched(batch_operands.spread(payload, self.count), True, self)
             else:
                 x.payload = payload
         elif payload.mapped:

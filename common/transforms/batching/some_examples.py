@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from common.core.op import REGISTRY
-from common.transforms.batching.batch_rules import aligned
+from common.transforms.batching.batch_operands import aligned
 from common.transforms.batching.batched import Batched
 
 

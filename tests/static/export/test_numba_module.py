@@ -55,13 +55,22 @@ def gradients(x, picked):
     return static.grad(loss)(x)
 
 
+def convolved(x, w):
+    def loss(x, w):
+        return static.nn.functional.conv2d(x, w, w[:, 0, 0, 0], stride=2, padding=1, groups=2).sin().sum()
+
+    return static.grad(loss, argnums=(0, 1))(x, w)
+
+
 def few(x):
     return (x.tanh() * 2).sum(1), static.scan(lambda c, row: (c * 0.5 + row, row), x[0], x)[0]
 
 
+IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32) for size in (
+    (2, 4, 5, 6), (10, 2, 3, 3)))  # fmt: skip
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
-    "gradients": (gradients, (X, np.array([2, 0, 1]))),
+    "convolved": (convolved, (IMAGES, KERNELS)), "gradients": (gradients, (X, np.array([2, 0, 1]))),
 }  # fmt: skip
 
 

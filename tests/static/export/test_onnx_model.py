@@ -86,6 +86,7 @@ def pooled(x):
     return f.avg_pool2d(f.conv2d(x, KERNEL, stride=2, padding=1).tanh(), 2, 1, 1)
 
 
+KERNELS = rng.normal(size=(4, 2, 3, 3)).astype(F32)
 KINDS = {"switch": {"If"}, "branch gradient": {"If"}, "while": {"Loop"}, "while gradient": {"Loop"}, "scan": {"Scan"},
          "counted": {"Loop"}, "nested": {"Scan"}, "lstm": {"Scan"}}  # fmt: skip
 UNCOMPILED = {"while gradient"}
@@ -107,6 +108,10 @@ CASES = {
         lambda x: static.grad(lambda x: attention(x).square().sum())(x) + attention(x), np.stack([X, X + 1]),
     ),
     "places": (static.grad(places), X), "windows": (static.grad(lambda x: pooled(x).square().sum()), IMAGE),
+    "gradient of groups": (
+        static.grad(lambda x: static.nn.functional.conv2d(
+            x.repeat(1, 4, 1, 1), KERNELS * x.mean(), stride=2, padding=1, groups=2).square().sum()), IMAGE,
+    ),
     "convolution": (
         static.nn.Sequential(static.nn.Conv2d(1, 2, 3, padding=1), static.nn.ReLU(), static.nn.MaxPool2d(2)), IMAGE,
     ),

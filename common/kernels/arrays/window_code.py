@@ -1,0 +1,152 @@
+"""Machine code that moves rows of windows between images and the panels of a product. Needs llvmlite.
+
+A row of windows is a few elements of an image, 1, 2 or more apart. Those outside the image are not read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from common.kernels.arrays.code_blocks import (
+    INDEX,
+    WORD,
+    ForLoop,
+    ForStrips,
+    add,
+    align,
+    apart,
+    first_lanes,
+    internal,
+    load_some,
+    picks,
+    spread,
+    store_lanes,
+    store_some,
+    word,
+    zero,
+)
+from common.kernels.arrays.gemm_code import tile
+
+_VOID = ir.VoidType()
+
+
+def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, to, first, last, length, step, count, down, deeper)``: rows of windows copied, zeros outside.
+
+    ``to[r * deeper + t] = x[r * down + t * step] if first <= t < last else 0`` for r < count and t < length.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, to, first, last, length, step, count, down, deeper = function.args
+        width = tile(kind).width
+
+        def vectors(apart_by: int) -> None:
+            with ForStrips(b, length, width) as (t, there):
+                source, into = b.gep(x, [b.mul(t, word(apart_by))]), b.gep(to, [t])
+                masks = _inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
+
+                def rows(store: Callable[[ir.Value, ir.Value], None]) -> None:
+                    with ForLoop(b, count, 1) as each:
+                        line = b.gep(source, [b.mul(each.index, down)])
+                        store(_loaded(b, line, masks, kind, width), b.gep(into, [b.mul(each.index, deeper)]))
+
+                some = first_lanes(b, width, there)
+                with b.if_else(b.icmp_signed("==", there, word(width))) as (whole, cut):
+                    with whole:
+                        rows(lambda lanes, place: store_lanes(b, lanes, place))
+                    with cut:
+                        rows(lambda lanes, place: store_some(b, lanes, place, some))
+
+        def one_by_one() -> None:
+            with ForLoop(b, count, 1) as each, ForLoop(b, length, 1) as lane:
+                t, line = lane.index, b.gep(x, [b.mul(each.index, down)])
+                into = b.gep(to, [b.add(b.mul(each.index, deeper), t)])
+                b.store(zero(kind), into, align=align(kind))
+                with b.if_then(b.and_(b.icmp_signed(">=", t, first), b.icmp_signed("<", t, last))):
+                    element = b.load(b.gep(line, [b.mul(t, step)]), align=align(kind), typ=kind)
+                    b.store(element, into, align=align(kind))
+
+        _by_step(b, step, vectors, one_by_one)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"copy_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 7], define)
+
+
+def add_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (rows, x, first, last, step, count, deeper, down)``: rows of windows added to where they are.
+
+    ``x[r * down + t * step] += rows[r * deeper + t]`` for r < count and first <= t < last.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        rows, x, first, last, step, count, deeper, down = function.args
+        width = tile(kind).width
+
+        def vectors(apart_by: int) -> None:
+            with ForStrips(b, last, width) as (t, _):
+                source, into = b.gep(rows, [t]), b.gep(x, [b.mul(t, word(apart_by))])
+                low, high = b.sub(first, t), b.sub(last, t)
+                (own,), masks = _inside(b, width, 1, low, high), _inside(b, width, apart_by, low, high)
+                nothing = zero(ir.VectorType(kind, width))
+                with ForLoop(b, count, 1) as each:
+                    lanes = load_some(b, b.gep(source, [b.mul(each.index, deeper)]), own, nothing)
+                    line = b.gep(into, [b.mul(each.index, down)])
+                    for i, mask in enumerate(masks):
+                        place = b.gep(line, [word(i * width)])
+                        spaced = lanes
+                        if apart_by == 2:
+                            half = [i * width // 2 + j // 2 for j in range(width)]
+                            spaced = b.shuffle_vector(lanes, nothing, picks(*half))
+                        store_some(b, add(b, load_some(b, place, mask, nothing), spaced), place, mask)
+
+        def one_by_one() -> None:
+            with ForLoop(b, count, 1) as each, ForLoop(b, b.sub(last, first), 1) as lane:
+                t = b.add(first, lane.index)
+                place = b.gep(x, [b.add(b.mul(each.index, down), b.mul(t, step))])
+                element = b.load(b.gep(rows, [b.add(b.mul(each.index, deeper), t)]), align=align(kind), typ=kind)
+                b.store(add(b, b.load(place, align=align(kind), typ=kind), element), place, align=align(kind))
+
+        _by_step(b, step, vectors, one_by_one)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"add_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 6], define)
+
+
+def _by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], others: Callable[[], None]) -> None:
+    """Vectors of elements that are 1 or 2 apart, and those that are farther one by one."""
+    with b.if_else(b.icmp_signed("==", step, word(1))) as (near, far):
+        with near:
+            vectors(1)
+        with far, b.if_else(b.icmp_signed("==", step, word(2))) as (second, farther):
+            with second:
+                vectors(2)
+            with farther:
+                others()
+
+
+def _inside(b: ir.IRBuilder, width: int, step: int, first: ir.Value, last: ir.Value) -> list[ir.Value]:
+    """Masks of the vectors that hold elements first <= t < last of a vector's, `step` apart."""
+    masks = []
+    low, high = (spread(b, b.trunc(bound, INDEX), width) for bound in (first, last))
+    for i in range(step):
+        lanes = [(i * width + j) // step if (i * width + j) % step == 0 else -1 for j in range(width)]
+        t = picks(*lanes)
+        mask = b.and_(b.icmp_signed(">=", t, low), b.icmp_signed("<", t, high))
+        masks.append(b.and_(mask, b.icmp_signed(">=", t, zero(t.type))) if step > 1 else mask)
+    return masks
+
+
+def _loaded(b: ir.IRBuilder, line: ir.Value, masks: list[ir.Value], kind: ir.Type, width: int) -> ir.Value:
+    """A vector of elements as far apart as there are masks."""
+    nothing = zero(ir.VectorType(kind, width))
+    parts = [load_some(b, b.gep(line, [word(i * width)]), mask, nothing) for i, mask in enumerate(masks)]
+    if len(parts) == 1:
+        return parts[0]
+    return b.shuffle_vector(*parts, picks(*range(0, 2 * width, 2)))
+

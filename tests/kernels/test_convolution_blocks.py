@@ -1,0 +1,139 @@
+"""Convolutions panel by panel have the bits of products of whole columns, which never are in memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+
+F = dynamic.nn.functional
+rng = np.random.default_rng(0)
+# panels have 48 columns, four of them lie together; blocks of inner products are 256 long
+CASES = [
+    ((3, 4, 9, 9), (6, 2, 3, 3), {"stride": 2, "padding": 1, "groups": 2}),
+    ((4, 40, 8, 8), (20, 40, 3, 3), {"padding": 1}),  # inner sizes of two blocks; panels of several images
+    ((5, 300, 4, 4), (9, 300, 1, 1), {}),
+    ((2, 24, 33, 31), (12, 6, 3, 2), {"stride": (1, 2), "padding": (2, 1), "dilation": (2, 3), "groups": 4}),
+    ((2, 3, 6, 6), (300, 3, 3, 3), {"stride": 2, "padding": 1}),  # two blocks in the gradient of the images
+    ((1, 3, 40, 21), (2, 3, 7, 7), {"stride": 3, "padding": 2}),
+    ((20, 2, 2, 2), (3, 2, 3, 3), {"padding": 1}),
+    ((1, 2, 1, 400), (3, 2, 1, 5), {"padding": (0, 4), "dilation": 3}),
+]
+
+
+def whole(x, w, stride=1, padding=0, dilation=1, groups=1):
+    """The product of the weights and all columns."""
+    n, o = x.shape[0], w.shape[0] // groups
+    columns = F.unfold(x, w.shape[2:], dilation=dilation, padding=padding, stride=stride)
+    columns = columns.permute(1, 0, 2).reshape(groups, w[0].numel(), -1)
+    y = w.reshape(groups, o, -1) @ columns
+    return y.reshape(groups * o, n, -1).permute(1, 0, 2)
+
+
+def results(f, leaves, cotangent):
+    y = f(*leaves)
+    grads = dynamic.autograd.grad(y, leaves, dynamic.tensor(cotangent).reshape(y.shape))
+    return [z.detach().numpy().tobytes() for z in (y, *grads)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("x", "w", "attrs"), CASES)
+def test_panels_have_the_bits_of_whole_columns(x, w, attrs, dtype):
+    leaves = [dynamic.tensor(rng.normal(size=size).astype(dtype), requires_grad=True) for size in (x, w)]
+    cotangent = rng.normal(size=F.conv2d(*leaves, **attrs).shape).astype(dtype)
+    ours = results(lambda x, w: F.conv2d(x, w, **attrs), leaves, cotangent)
+    assert ours == results(lambda x, w: whole(x, w, **attrs), leaves, cotangent)
+
+
+@pytest.mark.parametrize(("x", "w", "attrs"), CASES)
+def test_convolutions_are_sums_over_windows_and_their_gradients_adjoint(x, w, attrs):
+    x, w = (rng.normal(size=size) for size in (x, w))
+    a, b = (dynamic.tensor(v, requires_grad=True) for v in (x, w))
+    y = F.conv2d(a, b, **attrs)
+    (sh, sw), (ph, pw), (dh, dw) = (
+        (v, v) if isinstance(v, int) else v for v in (attrs.get(k, i) for k, i in (("stride", 1), ("padding", 0),
+        ("dilation", 1)))
+    )  # fmt: skip
+    groups, (o, c, kh, kw) = attrs.get("groups", 1), w.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (dh * (kh - 1) + 1, dw * (kw - 1) + 1), (2, 3))
+    windows = windows[:, :, ::sh, ::sw, ::dh, ::dw]
+    for g in range(groups):
+        own = slice(g * o // groups, (g + 1) * o // groups)
+        wanted = np.einsum("nchwyx,ocyx->nohw", windows[:, g * c : (g + 1) * c], w[own], optimize=True)
+        np.testing.assert_allclose(y.detach().numpy()[:, own], wanted, rtol=1e-11, atol=1e-11)
+    v = rng.normal(size=y.shape)
+    dx, dw = dynamic.autograd.grad(y, [a, b], dynamic.tensor(v))
+    total = (y.detach().numpy() * v).sum()
+    assert (dx.numpy() * x).sum() == pytest.approx(total, rel=1e-10)
+    assert (dw.numpy() * w).sum() == pytest.approx(total, rel=1e-10)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"groups": 2, "stride": 2}])
+def test_threads_share_a_convolution(attrs):
+    sizes = (6, 16, 24, 24), (16, 16 // attrs.get("groups", 1), 3, 3), (16,)
+    leaves = [dynamic.tensor(rng.normal(size=size).astype(np.float32), requires_grad=True) for size in sizes]
+    cotangent = rng.normal(size=F.conv2d(*leaves, padding=1, **attrs).shape).astype(np.float32)
+
+    def run():
+        return results(lambda *z: F.conv2d(*z, padding=1, **attrs), leaves, cotangent)
+
+    alone = run()
+    try:
+        for threads in (2, 3):
+            dynamic.set_num_threads(threads)
+            assert run() == alone
+    finally:
+        dynamic.set_num_threads(1)
+
+
+def test_an_element_does_not_depend_on_other_images():
+    x, w = rng.normal(size=(7, 5, 6, 6)).astype(np.float32), rng.normal(size=(4, 5, 3, 3)).astype(np.float32)
+    whole = F.conv2d(dynamic.tensor(x), dynamic.tensor(w)).numpy()
+    parts = [F.conv2d(dynamic.tensor(x[i : i + 1]), dynamic.tensor(w)).numpy() for i in range(7)]
+    assert whole.tobytes() == np.concatenate(parts).tobytes()
+
+
+def test_no_columns_in_memory():
+    x = dynamic.tensor(rng.normal(size=(8, 16, 48, 48)).astype(np.float32), requires_grad=True)
+    w = dynamic.tensor(rng.normal(size=(16, 16, 5, 5)).astype(np.float32), requires_grad=True)
+
+    def run():
+        F.conv2d(x, w, padding=2).sum().backward()
+
+    run()
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 7 * x.nbytes  # columns would take 25
+
+
+def test_gradients_of_each_example_have_its_bits():
+    x, w = rng.normal(size=(3, 2, 4, 5, 5)).astype(np.float32), rng.normal(size=(3, 6, 2, 3, 3)).astype(np.float32)
+
+    def gradients(module):
+        def loss(x, w):
+            return module.nn.functional.conv2d(x, w, padding=1, groups=2).sin().sum()
+
+        return module.grad(loss, argnums=(0, 1))
+
+    for module in (dynamic, static):
+        together = module.vmap(gradients(module))(module.tensor(x), module.tensor(w))
+        shared = module.vmap(gradients(module), in_dims=(0, None))(module.tensor(x), module.tensor(w[0]))
+        for i in range(3):
+            alone = gradients(dynamic)(dynamic.tensor(x[i]), dynamic.tensor(w[i]))
+            with_first = gradients(dynamic)(dynamic.tensor(x[i]), dynamic.tensor(w[0]))
+            for many, one in ((together, alone), (shared, with_first)):
+                assert [a[i].numpy().tobytes() for a in many] == [b.numpy().tobytes() for b in one]
+
+
+def test_new_sizes_are_not_compiled():
+    f = static.function(lambda x, w: static.nn.functional.conv2d(x, w, padding=1))
+    w = rng.normal(size=(4, 3, 3, 3)).astype(np.float32)
+    for n, size in ((2, 5), (3, 9), (40, 7)):
+        x = rng.normal(size=(n, 3, size, size)).astype(np.float32)
+        assert f(x, w).numpy().tobytes() == F.conv2d(dynamic.tensor(x), dynamic.tensor(w), padding=1).numpy().tobytes()
+    assert len(f.traces) == 1
