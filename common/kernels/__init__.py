@@ -16,4 +16,4 @@ def _provide(name: str) -> Any:
 add_namespace(_provide)
 define_in("common.kernels.arrays.gemm")
 define_in("common.kernels.arrays.attention_blocks")
-define_in("common.kernels.arrays.convolution_blocks")
+define_in("common.kernels.arrays.convolutions")

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from common.core.polynomials import Guard
-from common.kernels.arrays import attention_blocks, convolution_blocks, gemm
+from common.kernels.arrays import attention_blocks, convolutions, gemm
 from common.runtime import thread_pool
 from static.export.c_frames import ALIGNMENT, HELPERS, TYPES, CSizes, FrameTexts
 from static.export.c_targets import CHOOSER, LEVELS
 from static.lowering.memory.call_table import Frame
 
-WITH_WORDS = attention_blocks, convolution_blocks, gemm
+WITH_WORDS = attention_blocks, convolutions, gemm
 """Modules that name the words which their kernels look for."""
 
 BAD_SIZE, NO_MEMORY = -1, -2

@@ -367,3 +367,25 @@ def add_windows(rows, at, x, i, first, last, step, count, deeper, down):
     for r in range(count):
         for t in range(first, last):
             x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t]
+
+
+def add_products(rows, at, factor, f, x, i, first, last, step, count, deeper, down):
+    """The same of rows times a number."""
+    for r in range(count):
+        for t in range(first, last):
+            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t] * factor[f]
+
+
+def fuse_windows(x, i, factor, f, to, at, first, last, length, step, count, down, deeper):
+    """Rows of windows times a number, added by fused multiply-adds; zeros outside of first <= t < last."""
+    for r in range(count):
+        for t in range(length):
+            v = x[i + r * down + t * step] if first <= t < last else x.dtype.type(0)
+            to[at + r * deeper + t] = fma(factor[f], v, to[at + r * deeper + t])
+
+
+def fuse_lanes(x, i, y, j, lanes, at, start, length):
+    """Products added to 16 chains in turns, the first one to that of number `start`."""
+    for t in range(length):
+        lane = at + (start + t) % 16
+        lanes[lane] = fma(x[i + t], y[j + t], lanes[lane])

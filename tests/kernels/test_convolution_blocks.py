@@ -1,4 +1,4 @@
-"""Convolutions panel by panel have the bits of products of whole columns, which never are in memory."""
+"""Convolutions in one kernel have the bits of products of whole columns, which never are in memory."""
 
 import tracemalloc
 
@@ -20,6 +20,11 @@ CASES = [
     ((1, 3, 40, 21), (2, 3, 7, 7), {"stride": 3, "padding": 2}),
     ((20, 2, 2, 2), (3, 2, 3, 3), {"padding": 1}),
     ((1, 2, 1, 400), (3, 2, 1, 5), {"padding": (0, 4), "dilation": 3}),
+    # one row of weights per group: 16 chains, blocks of 512 windows
+    ((3, 4, 9, 9), (4, 1, 3, 3), {"padding": 1, "groups": 4}),
+    ((2, 2, 40, 33), (2, 1, 5, 7), {"stride": 2, "padding": 3, "groups": 2}),
+    ((2, 40, 6, 6), (1, 40, 3, 3), {"stride": 3, "padding": 1}),
+    ((2, 2, 1, 700), (2, 1, 1, 5), {"padding": (0, 2), "groups": 2}),
 ]
 
 
@@ -40,7 +45,7 @@ def results(f, leaves, cotangent):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("x", "w", "attrs"), CASES)
-def test_panels_have_the_bits_of_whole_columns(x, w, attrs, dtype):
+def test_one_kernel_has_the_bits_of_whole_columns(x, w, attrs, dtype):
     leaves = [dynamic.tensor(rng.normal(size=size).astype(dtype), requires_grad=True) for size in (x, w)]
     cotangent = rng.normal(size=F.conv2d(*leaves, **attrs).shape).astype(dtype)
     ours = results(lambda x, w: F.conv2d(x, w, **attrs), leaves, cotangent)
@@ -71,9 +76,9 @@ def test_convolutions_are_sums_over_windows_and_their_gradients_adjoint(x, w, at
     assert (dw.numpy() * w).sum() == pytest.approx(total, rel=1e-10)
 
 
-@pytest.mark.parametrize("attrs", [{}, {"groups": 2, "stride": 2}])
+@pytest.mark.parametrize("attrs", [{}, {"groups": 2, "stride": 2}, {"groups": 16}])
 def test_threads_share_a_convolution(attrs):
-    sizes = (6, 16, 24, 24), (16, 16 // attrs.get("groups", 1), 3, 3), (16,)
+    sizes = (6, 16, 56, 56), (16, 16 // attrs.get("groups", 1), 3, 3), (16,)
     leaves = [dynamic.tensor(rng.normal(size=size).astype(np.float32), requires_grad=True) for size in sizes]
     cotangent = rng.normal(size=F.conv2d(*leaves, padding=1, **attrs).shape).astype(np.float32)
 

@@ -9,7 +9,7 @@ kernel              buffers                       result
 ==================  ============================  ==========================================================
 
 - x (n, groups c, d, h, w), w (groups o, c, kd, kh, kw), b (groups o), g and out of ``conv`` (n, groups o, od, oh, ow);
-- args: `conv_args`; `scratch`; status 0.
+- args: `common.kernels.arrays.convolution_text`; status 0.
 
 A panel of windows is copied from the image to where a product wants it (`common.kernels.arrays.gemm_code`), and is
 multiplied with all rows of the other operand at once: the columns of a panel are windows of one image after the other.
@@ -24,54 +24,36 @@ Threads share the panels of ``conv``, the images of ``conv_input``, and the colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from common.compiler.compile import compile_kernel
 from common.core.numerics import DEEP
-from common.runtime import thread_pool
+from common.kernels.arrays.convolution_text import PARTS, head, indented, turns
 
-__all__ = ["SOURCES", "conv_args", "forward_source", "input_source", "part_symbol", "scratch", "weight_source"]
+__all__ = ["forward_source", "input_source", "scratch_of_panels", "weight_source"]
 
 _WIDTH, _ROOM = 48, 16
 """Columns of a panel at most, and how many rows more are written at the end of one."""
 _HEIGHT = 8
 """Rows of a panel of the left operand at most."""
-_PARTS = 4
-"""How many threads at most share a convolution: each has scratch of its own."""
-_SHARED = 2**22
-"""Multiplications from which threads share a convolution."""
 _TOGETHER = 4
 """Panels that meet a block of the left operand one after the other."""
 _SWATH = _TOGETHER * _WIDTH
 _CHANNELS, _ROWS = 8, 32
 """The gradient of x is computed for a multiple of so many channels at once, and with so many windows' rows each."""
+_FEW = """few = 32
+if plane % 512 == 0:
+    few = 8
+"""
+"""Channels whose rows are moved together; where planes share a set of the first-level cache it holds fewer."""
 _TURNED = 4
 """Panels of windows that are gathered before they are transposed."""
 _LINE = DEEP + 16
 """Elements from one gathered row to the next: not a power of 2, whose multiples share a few sets of every cache."""
 
 
-def conv_args(
-    n: Any, c: Any, o: Any, groups: Any, sizes: Sequence[Any], windows: Sequence[Sequence[Any]]
-) -> tuple[Any, ...]:
-    """Return the args of all three kernels.
-
-    Parameters
-    ----------
-    n, groups : images and groups.
-    c, o : channels of a group.
-    sizes : d, h, w.
-    windows : size, count, stride, padding and dilation, three each.
-    """
-    return (n, c, o, groups, *sizes, *(value for three in windows for value in three))
-
-
-def scratch(kernel: str, o: Any, groups: Any, inner: Any, places: Any, dtype: Any) -> Any:
+def scratch_of_panels(kernel: str, o: Any, groups: Any, inner: Any, places: Any, dtype: Any) -> Any:
     """Return the bytes of scratch of a kernel: the weights in panels, and for each thread a few panels.
 
     Parameters
@@ -85,42 +67,8 @@ def scratch(kernel: str, o: Any, groups: Any, inner: Any, places: Any, dtype: An
         "conv_input": ((inner + _HEIGHT) * o, (o + _CHANNELS * (places + _ROWS)) * _SWATH),
         "conv_weight": (0, o * _LINE + _TURNED * _WIDTH * _LINE + (DEEP + _ROOM) * _WIDTH),
     }[kernel]
-    return (groups * weights + _ROOM * _HEIGHT + _PARTS * part) * np.dtype(dtype).itemsize
+    return (groups * weights + _ROOM * _HEIGHT + PARTS * part) * np.dtype(dtype).itemsize
 
-
-def part_symbol(kernel: str, element: str) -> str:
-    """Return the symbol of a part of a kernel for elements of LLVM type ``float`` or ``double``."""
-    return f"twingrad_{'s' if element == 'float' else 'd'}{kernel}_part"
-
-
-_ARGS = 22
-_NAMES = (
-    *("n", "c", "o", "groups", "d", "h", "w", "kd", "kh", "kw", "od", "oh", "ow"),
-    *("sd", "sh", "sw", "pd", "ph", "pw", "dd", "dh", "dw"),
-)
-_SIZES = "".join(f"    {name} = args[{i}]\n" for i, name in enumerate(_NAMES)) + """    k = kd * kh * kw
-    inner = c * k
-    if k == 1 and sd * sh * sw == 1 and pd + ph + pw == 0 and d == od and h == oh and w == ow:
-        w = d * h * w
-        ow = w
-        d = 1
-        h = 1
-        od = 1
-        oh = 1
-    plane = d * h * w
-    l = od * oh * ow
-    wide()
-"""
-
-_SHARE = f"""    if n * l * groups * o * inner >= {_SHARED} and there_are_threads({{x}}) != 0:
-        share_{{name}}(bufs, args, {{x}}, {_ARGS}, {_PARTS})
-        return 0
-    part = 0
-    step = 1
-"""
-_PART = f"""    part = args[{_ARGS}]
-    step = {_PARTS}
-"""
 
 _AT = """ox = {at} % ow
 oy = {at} // ow % oh
@@ -176,44 +124,31 @@ for kz in range(kd):
 """Places `i` in windows: where each is for the first of `many` in a row, and for which of them it is in the image."""
 
 
-def _lines(text: str, depth: int) -> str:
-    return "".join(" " * depth + line + "\n" for line in text.splitlines())
-
-
-def _head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
-    held = "".join(f"    {b} = buffer(bufs, {i}, {kind})\n" for i, b in enumerate((*buffers, "s")))
-    return f"def {name}{'_part' if part else ''}(bufs, args):\n{held}{_SIZES}"
-
-
-def _turns(name: str, x: str, part: bool) -> str:
-    return _PART if part else _SHARE.format(name=name, x=x)
-
-
 def _gathered(depth: int, rows: str, p: str, count: str, line: str, step: str, bound: str = "") -> str:
     """Copy rows of windows: so many `rows` from number `p` on, of `count` windows from number `q` on."""
     copied = f"""c0 = max(cb, low + (1 if i < low_rest else 0))
-c1 = min(cb + {_CHANNELS}, high_ + (1 if i < high_rest else 0))
+c1 = min(cb + few, high_ + (1 if i < high_rest else 0))
 if c1 > c0:
     to = {line} + (c0 * k + i - {p}) * {step}
     copy_windows(x, place + c0 * plane, s, to, from_, until, many, sw, c1 - c0, plane, k * {step})
 """
-    places = _PLACES.format(first="ox", channel="0", body=_lines(copied, 12))
-    return _lines(f"""low = {p} // k
+    places = _PLACES.format(first="ox", channel="0", body=indented(copied, 12))
+    return indented(f"""low = {p} // k
 low_rest = {p} % k
 high_ = ({p} + {rows}) // k
 high_rest = ({p} + {rows}) % k
 {_AT.format(at="q")}t = 0
 while t < {count}:
     many = min(ow - ox, {f"min({bound}, {count} - t)" if bound else f"{count} - t"})
-    for cb in range(low, high_ + 1, {_CHANNELS}):
-{_lines(places, 8)}    t = t + many
-{_lines(_NEXT, 4)}""", depth)
+    for cb in range(low, high_ + 1, few):
+{indented(places, 8)}    t = t + many
+{indented(_NEXT, 4)}""", depth)
 
 
 def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     """Return the kernel ``conv`` for float32 or float64; or of a part, whose number follows the sizes."""
     kind, name = np.dtype(dtype), "conv_bias" if bias else "conv"
-    packed = """    columns = panel_width(x)
+    packed = f"""{indented(_FEW, 4)}    columns = panel_width(x)
     height = panel_height(x)
     tall = (o + height - 1) // height * height
 """
@@ -223,8 +158,8 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
             pack_left(w_, group * o * inner + p, inner, deep, o, s, (group * inner + p) * tall)
 """
     return (
-        _head(name, ("x", "w_", *(["b_"] if bias else []), "out"), kind, part) + packed + ("" if part else pack)
-        + _turns(name, "x", part) + f"""    panel = groups * inner * tall + {_ROOM * _HEIGHT}
+        head(name, ("x", "w_", *(["b_"] if bias else []), "out"), kind, part) + packed + ("" if part else pack)
+        + turns(name, "x", part) + f"""    panel = groups * inner * tall + {_ROOM * _HEIGHT}
     panel = panel + part * ({DEEP} + o) * {_SWATH}
     y_ = panel + {DEEP * _SWATH}
     swath = {_TOGETHER} * columns
@@ -268,7 +203,7 @@ _ADDED = f"""if until > from_:
 def input_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_input`` for float32 or float64; or of a part, as of ``conv``."""
     kind = np.dtype(dtype)
-    head = """    columns = panel_width(g)
+    panels = f"""{indented(_FEW, 4)}    columns = panel_width(g)
     height = panel_height(g)
     tall = (inner + height - 1) // height * height
 """
@@ -277,17 +212,17 @@ def input_source(dtype: Any, part: bool = False) -> str:
             deep = min({DEEP}, o - p)
             pack_left_turned(w_, (group * o + p) * inner, inner, deep, inner, s, (group * o + p) * tall)
 """
-    places = _PLACES.format(first="(ox - many + 1)", channel="cb", body=_lines(_ADDED, 12))
+    places = _PLACES.format(first="(ox - many + 1)", channel="cb", body=indented(_ADDED, 12))
     zeros = f"for j in range(begin * groups * c * plane, end * groups * c * plane):\n    out[j] = {kind}(0)\n"
     return (
-        _head("conv_input", ("g", "w_", "out"), kind, part) + head + ("" if part else pack)
-        + _turns("conv_input", "g", part) + f"""    channels = {_CHANNELS} * max(1, {_ROWS} // k)
+        head("conv_input", ("g", "w_", "out"), kind, part) + panels + ("" if part else pack)
+        + turns("conv_input", "g", part) + f"""    channels = {_CHANNELS} * max(1, {_ROWS} // k)
     panel = groups * o * tall + {_ROOM * _HEIGHT}
     panel = panel + part * (o + {_CHANNELS} * (k + {_ROWS})) * {_SWATH}
     y_ = panel + o * {_SWATH}
     begin = n * part // step
     end = n * (part + 1) // step
-{_lines(zeros, 4)}    swath = {_TOGETHER} * columns
+{indented(zeros, 4)}    swath = {_TOGETHER} * columns
     high = ((end - begin) * l + swath - 1) // swath
     for task in range(groups * high):
         group = task // high
@@ -308,13 +243,13 @@ def input_source(dtype: Any, part: bool = False) -> str:
                     here = min(columns, some - e)
                     at = panel + e * o + p * columns
                     multiply_panel(s, first, 1, height, deep, rows, s, at, deep, here, s, y_ + e, {_SWATH}, p)
-{_lines(_AT.format(at="(q + some - 1)"), 12)}            t = some
+{indented(_AT.format(at="(q + some - 1)"), 12)}            t = some
             while t > 0:
                 many = min(ox + 1, t)
                 t = t - many
-                for cb in range(b, b + rows // k, {_CHANNELS}):
-                    lines = min({_CHANNELS}, b + rows // k - cb)
-{_lines(places, 20)}{_lines(_BEFORE, 16)}    return 0
+                for cb in range(b, b + rows // k, few):
+                    lines = min(few, b + rows // k - cb)
+{indented(places, 20)}{indented(_BEFORE, 16)}    return 0
 """
     )  # fmt: skip
 
@@ -323,8 +258,8 @@ def weight_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_weight`` for float32 or float64; or of a part, as of ``conv``."""
     kind = np.dtype(dtype)
     return (
-        _head("conv_weight", ("g", "x", "out"), kind, part) + _turns("conv_weight", "g", part)
-        + f"""    columns = panel_width(g)
+        head("conv_weight", ("g", "x", "out"), kind, part) + turns("conv_weight", "g", part)
+        + f"""{indented(_FEW, 4)}    columns = panel_width(g)
     rows_ = part * (o * {_LINE} + {_TURNED * _WIDTH * _LINE + (DEEP + _ROOM) * _WIDTH})
     windows = rows_ + o * {_LINE}
     panel = windows + {_TURNED * _WIDTH * _LINE}
@@ -351,17 +286,3 @@ def weight_source(dtype: Any, part: bool = False) -> str:
     return 0
 """
     )
-
-
-SOURCES: dict[str, Callable[..., str]] = {
-    "conv": forward_source, "conv_bias": partial(forward_source, bias=True), "conv_input": input_source,
-    "conv_weight": weight_source,
-}  # fmt: skip
-
-
-def _address(kernel: str, dtype: str) -> int:
-    return compile_kernel(SOURCES[kernel](dtype, part=True), f"{kernel}_part")
-
-
-for _kernel, (_element, _dtype) in product(SOURCES, (("float", "float32"), ("double", "float64"))):
-    thread_pool.define_for_threads(part_symbol(_kernel, _element), partial(_address, _kernel, _dtype))

@@ -60,6 +60,7 @@ from common.kernels.arrays import (
     philox,
     window_code,
 )
+from common.kernels.arrays.convolutions import KERNELS
 from common.kernels.arrays.sorting import sort_key
 
 _SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
@@ -121,11 +122,14 @@ NAMESPACE: dict[str, Any] = {
         _define("panel_height", "t", gemm_code.panel_height, apart=False)._replace(result="word"),
         _define("copy_windows", "bibiiiiiiii", window_code.copy_windows),
         _define("add_windows", "bibiiiiiii", window_code.add_windows),
+        _define("add_products", "bibibiiiiiii", window_code.add_products),
+        _define("fuse_windows", "bibibiiiiiiii", window_code.fuse_windows),
+        _define("fuse_lanes", "bibibiii", window_code.fuse_lanes),
         _define("there_are_threads", "t", gemm_threads.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
         *(
             _define(f"share_{kernel}", "wwtii", partial(gemm_threads.share_items, kernel=kernel), apart=False)
-            for kernel in ("attention", "attention_backward", "conv", "conv_bias", "conv_input", "conv_weight")
+            for kernel in ("attention", "attention_backward", *KERNELS)
         ),
     )
 }

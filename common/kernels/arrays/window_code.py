@@ -9,17 +9,22 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from common.core.numerics import LANES
 from common.kernels.arrays.code_blocks import (
     INDEX,
     WORD,
     ForLoop,
     ForStrips,
+    While,
     add,
     align,
     apart,
     first_lanes,
+    fused,
     internal,
+    load_lanes,
     load_some,
+    multiply,
     picks,
     spread,
     store_lanes,
@@ -83,39 +88,135 @@ def add_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     """
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        rows, *rest = function.args
+        _added(b, function, rows, None, *rest)
+
+    pointer = kind.as_pointer()
+    return internal(module, f"add_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 6], define)
+
+
+def add_products(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (rows, factor, x, ...)``: the same of rows times one number."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        rows, factor, *rest = function.args
+        _added(b, function, rows, b.load(factor, align=align(kind), typ=kind), *rest)
+
+    pointer = kind.as_pointer()
+    return internal(module, f"add_products.{kind}", _VOID, [pointer, pointer, pointer, *[WORD] * 6], define)
+
+
+def _added(
+    b: ir.IRBuilder, function: ir.Function, rows: ir.Value, factor: ir.Value | None, x: ir.Value, *sizes: ir.Value
+) -> None:
+    """The body of `add_windows` and of `add_products`."""
+    apart(function)
+    first, last, step, count, deeper, down = sizes
+    kind = rows.type.pointee
+    width = tile(kind).width
+
+    def times(value: ir.Value) -> ir.Value:
+        if factor is None:
+            return value
+        lanes = isinstance(value.type, ir.VectorType)
+        return multiply(b, value, spread(b, factor, width) if lanes else factor)
+
+    def vectors(apart_by: int) -> None:
+        with ForStrips(b, last, width) as (t, _):
+            source, into = b.gep(rows, [t]), b.gep(x, [b.mul(t, word(apart_by))])
+            low, high = b.sub(first, t), b.sub(last, t)
+            (own,), masks = _inside(b, width, 1, low, high), _inside(b, width, apart_by, low, high)
+            nothing = zero(ir.VectorType(kind, width))
+            with ForLoop(b, count, 1) as each:
+                lanes = times(load_some(b, b.gep(source, [b.mul(each.index, deeper)]), own, nothing))
+                line = b.gep(into, [b.mul(each.index, down)])
+                for i, mask in enumerate(masks):
+                    place = b.gep(line, [word(i * width)])
+                    spaced = lanes
+                    if apart_by == 2:
+                        half = [i * width // 2 + j // 2 for j in range(width)]
+                        spaced = b.shuffle_vector(lanes, nothing, picks(*half))
+                    store_some(b, add(b, load_some(b, place, mask, nothing), spaced), place, mask)
+
+    def one_by_one() -> None:
+        with ForLoop(b, count, 1) as each, ForLoop(b, b.sub(last, first), 1) as lane:
+            t = b.add(first, lane.index)
+            place = b.gep(x, [b.add(b.mul(each.index, down), b.mul(t, step))])
+            element = b.load(b.gep(rows, [b.add(b.mul(each.index, deeper), t)]), align=align(kind), typ=kind)
+            b.store(add(b, b.load(place, align=align(kind), typ=kind), times(element)), place, align=align(kind))
+
+    _by_step(b, step, vectors, one_by_one)
+    b.ret_void()
+
+
+def fuse_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, factor, to, first, last, length, step, count, down, deeper)``: rows of windows times a number, added.
+
+    ``to[r * deeper + t] = fma(factor, v, to[r * deeper + t])`` with the v that `copy_windows` copies.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        rows, x, first, last, step, count, deeper, down = function.args
+        x, factor, to, first, last, length, step, count, down, deeper = function.args
         width = tile(kind).width
+        vector = ir.VectorType(kind, width)
+        number = spread(b, b.load(factor, align=align(kind), typ=kind), width)
 
         def vectors(apart_by: int) -> None:
-            with ForStrips(b, last, width) as (t, _):
-                source, into = b.gep(rows, [t]), b.gep(x, [b.mul(t, word(apart_by))])
-                low, high = b.sub(first, t), b.sub(last, t)
-                (own,), masks = _inside(b, width, 1, low, high), _inside(b, width, apart_by, low, high)
-                nothing = zero(ir.VectorType(kind, width))
+            with ForStrips(b, length, width) as (t, there):
+                source, into = b.gep(x, [b.mul(t, word(apart_by))]), b.gep(to, [t])
+                masks = _inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
+                some = first_lanes(b, width, there)
                 with ForLoop(b, count, 1) as each:
-                    lanes = load_some(b, b.gep(source, [b.mul(each.index, deeper)]), own, nothing)
-                    line = b.gep(into, [b.mul(each.index, down)])
-                    for i, mask in enumerate(masks):
-                        place = b.gep(line, [word(i * width)])
-                        spaced = lanes
-                        if apart_by == 2:
-                            half = [i * width // 2 + j // 2 for j in range(width)]
-                            spaced = b.shuffle_vector(lanes, nothing, picks(*half))
-                        store_some(b, add(b, load_some(b, place, mask, nothing), spaced), place, mask)
+                    lanes = _loaded(b, b.gep(source, [b.mul(each.index, down)]), masks, kind, width)
+                    place = b.gep(into, [b.mul(each.index, deeper)])
+                    sums = load_some(b, place, some, zero(vector))
+                    store_some(b, fused(b, number, lanes, sums), place, some)
 
         def one_by_one() -> None:
-            with ForLoop(b, count, 1) as each, ForLoop(b, b.sub(last, first), 1) as lane:
-                t = b.add(first, lane.index)
-                place = b.gep(x, [b.add(b.mul(each.index, down), b.mul(t, step))])
-                element = b.load(b.gep(rows, [b.add(b.mul(each.index, deeper), t)]), align=align(kind), typ=kind)
-                b.store(add(b, b.load(place, align=align(kind), typ=kind), element), place, align=align(kind))
+            only = first_lanes(b, width, word(1))
+            with ForLoop(b, count, 1) as each, ForLoop(b, length, 1) as lane:
+                t = lane.index
+                inside = b.and_(b.icmp_signed(">=", t, first), b.icmp_signed("<", t, last))
+                there = b.and_(only, _spread_bit(b, inside, width))
+                line = b.gep(x, [b.add(b.mul(each.index, down), b.mul(t, step))])
+                place = b.gep(to, [b.add(b.mul(each.index, deeper), t)])
+                sums = load_some(b, place, only, zero(vector))
+                store_some(b, fused(b, number, load_some(b, line, there, zero(vector)), sums), place, only)
 
         _by_step(b, step, vectors, one_by_one)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"add_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 6], define)
+    return internal(module, f"fuse_windows.{kind}", _VOID, [pointer, pointer, pointer, *[WORD] * 7], define)
+
+
+def _spread_bit(b: ir.IRBuilder, bit: ir.Value, width: int) -> ir.Value:
+    return b.icmp_signed("!=", spread(b, b.zext(bit, INDEX), width), zero(ir.VectorType(INDEX, width)))
+
+
+def fuse_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, y, lanes, start, length)``: products added to chains, the first one to that of number `start`.
+
+    ``lanes[(start + t) % LANES] = fma(x[t], y[t], lanes[(start + t) % LANES])`` for t < length, in order.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, y, lanes, start, length = function.args
+        vector = ir.VectorType(kind, LANES)
+        end = b.add(start, length)
+        with While(b, lambda at, _: b.icmp_signed("<", at, end), word(0), load_lanes(b, lanes, LANES)) as walk:
+            at, sums = walk.carried
+            (there,) = _inside(b, LANES, 1, b.sub(start, at), b.sub(end, at))
+            where = b.sub(at, start)
+            left, right = (load_some(b, b.gep(v, [where]), there, zero(vector)) for v in (x, y))
+            walk.next = [b.add(at, word(LANES)), b.select(there, fused(b, left, right, sums), sums)]
+        store_lanes(b, walk.carried[1], lanes)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"fuse_lanes.{kind}", _VOID, [pointer, pointer, pointer, WORD, WORD], define)
 
 
 def _by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], others: Callable[[], None]) -> None:

@@ -67,13 +67,19 @@ def _repeated(w: Any, groups: int, n: Any) -> Any:
     return reshape(expand_(reshape(rows, (1, groups, o, c)), new_shape=(n, groups, o, c)), (n * groups, o, c))
 
 
-def _is_one_kernel(x: Any, rows: Any, columns: Any, inner: Any) -> bool:
-    """Whether a product of windows is one kernel: those with one row or one column have another order."""
-    return x.dtype.kind == "f" and not (rows in (0, 1) or columns in (0, 1) or inner == 0)
+def _is_one_kernel(x: Any, o: Any, *sizes: Any) -> bool:
+    """Whether a convolution of floats is one kernel: other products with one row or one column have another order.
+
+    Parameters
+    ----------
+    o : rows of weights per group.
+    sizes : rows, or columns, of the product; of weights with one row they may be 1.
+    """
+    return x.dtype.kind == "f" and o != 0 and not any(size in ((0,) if o == 1 else (0, 1)) for size in sizes)
 
 
 def _conv(x: Any, w: Any, *, count: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count), numel(w.shape[1:])):
+    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count)) and numel(w.shape[1:]) != 0:
         return conv_panels_(x, w, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups)
     windows, n = _windows(w.shape[2:], count, stride, padding, dilation), x.shape[0]
     if _apart(w, count):
@@ -91,7 +97,7 @@ def _conv(x: Any, w: Any, *, count: Any, stride: Any, padding: Any, dilation: An
 def _conv_bias(
     x: Any, w: Any, b: Any, *, count: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
-    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count), numel(w.shape[1:])):
+    if _is_one_kernel(x, w.shape[0] // groups, x.shape[0] * numel(count)) and numel(w.shape[1:]) != 0:
         return conv_bias_panels_(
             x, w, b, count=count, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
@@ -100,7 +106,7 @@ def _conv_bias(
 
 
 def _conv_input(v: Any, w: Any, *, sizes: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    if _is_one_kernel(v, numel(w.shape[1:]), v.shape[0] * numel(v.shape[2:]), w.shape[0]):
+    if _is_one_kernel(v, w.shape[0] // groups, numel(w.shape[1:]), v.shape[0] * numel(v.shape[2:])):
         return conv_input_panels_(
             v, w, sizes=sizes, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
@@ -119,7 +125,7 @@ def _conv_input(v: Any, w: Any, *, sizes: Any, stride: Any, padding: Any, dilati
 
 def _conv_weight(v: Any, x: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     inner, columns = x.shape[1] // groups * numel(size), v.shape[0] * numel(v.shape[2:])
-    if _is_one_kernel(v, v.shape[1] // groups, inner, columns):
+    if _is_one_kernel(v, v.shape[1] // groups, inner) and columns != 0:
         return conv_weight_panels_(
             v, x, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
@@ -149,14 +155,10 @@ _CASES: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str,
 )  # fmt: skip
 
 
-def _samples(kind: str, rows: int = 1) -> Samples:
-    """Operands of an op, with so many `rows` per group at least."""
-
+def _samples(kind: str) -> Samples:
     def samples(rng: Rng, dtype: Any) -> list[Any]:
         found = []
         for x, w, count, attrs in _CASES:
-            if w[0] // attrs["groups"] < rows:
-                continue
             g = (x[0], w[0], *count)
             shapes, more = {"conv": ((x, w), {"count": count}), "bias": ((x, w, w[:1]), {"count": count}),
                             "input": ((g, w), {"sizes": x[2:]}), "weight": ((g, x), {"size": w[2:]})}[kind]  # fmt: skip
@@ -210,14 +212,13 @@ conv_weight_: Op = composite(
 
 def _call(name: str, x: Any, dtype: Any, o: Any, size: Any, count: Any, attrs: dict[str, Any]) -> list[NativeCall]:
     """The call of a kernel for images of shape `x`, given or asked for."""
-    from common.kernels.arrays import convolution_blocks as blocks
+    from common.kernels.arrays import convolutions
+    from common.kernels.arrays.convolution_text import conv_args
 
-    groups, places = attrs["groups"], numel(size)
-    c, rows = x[1] // groups, o // groups
+    groups = attrs["groups"]
     windows = _windows(size, count, attrs["stride"], attrs["padding"], attrs["dilation"])
-    ints = blocks.conv_args(x[0], c, rows, groups, three(x[2:], 1), [windows[name] for name in ATTRS])
-    scratch = blocks.scratch(name, rows, groups, c * places, places, dtype)
-    return [NativeCall(blocks.SOURCES[name](dtype), name, ints, scratch=scratch)]
+    ints = conv_args(x[0], x[1] // groups, o // groups, groups, three(x[2:], 1), [windows[name] for name in ATTRS])
+    return [convolutions.call(name, ints, hint(o // groups) == 1, dtype)]
 
 
 def _oracle_columns(x: np.ndarray, groups: int, windows: dict[str, Any]) -> np.ndarray:
@@ -260,8 +261,8 @@ conv_panels_: Op = kernel(
     "conv_panels", ("x", "w"),
     lambda x, w, *, count, stride, padding, dilation, groups: Spec((x.shape[0], w.shape[0], *count), x.dtype),
     lambda ins, outs, a: _call("conv", ins[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], a["count"], a),
-    _oracle, conv_.rules, samples=_samples("conv", 2), attrs=_FORWARD, product=True, node_name="Convolution",
-    doc="conv as one kernel, without the columns in memory, where its product has two rows and two columns.",
+    _oracle, conv_.rules, samples=_samples("conv"), attrs=_FORWARD, product=True, node_name="Convolution",
+    doc="conv of floats as one kernel, without the columns in memory.",
 )  # fmt: skip
 
 conv_bias_panels_: Op = kernel(
@@ -269,7 +270,7 @@ conv_bias_panels_: Op = kernel(
     lambda x, w, b, *, count, stride, padding, dilation, groups: Spec((x.shape[0], w.shape[0], *count), x.dtype),
     lambda ins, outs, a: _call(
         "conv_bias", ins[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], a["count"], a),
-    _oracle, conv_bias_.rules, samples=_samples("bias", 2), attrs=_FORWARD, product=True, node_name="Convolution",
+    _oracle, conv_bias_.rules, samples=_samples("bias"), attrs=_FORWARD, product=True, node_name="Convolution",
     doc="conv_panels(x, w) + b per channel, in the same kernel.",
 )  # fmt: skip
 
@@ -279,7 +280,7 @@ conv_input_panels_: Op = kernel(
         (v.shape[0], w.shape[1] * groups, *sizes), v.dtype),
     lambda ins, outs, a: _call(
         "conv_input", outs[0].shape, ins[0].dtype, ins[1].shape[0], ins[1].shape[2:], ins[0].shape[2:], a),
-    _input_oracle, conv_input_.rules, samples=_samples("input", 2), attrs=("sizes", *_BACK), product=True,
+    _input_oracle, conv_input_.rules, samples=_samples("input"), attrs=("sizes", *_BACK), product=True,
     node_name="Convolution",
     doc="conv_input as one kernel; the gradient of conv_panels with respect to its images.",
 )  # fmt: skip
@@ -290,7 +291,7 @@ conv_weight_panels_: Op = kernel(
         (v.shape[1], x.shape[1] // groups, *size), v.dtype),
     lambda ins, outs, a: _call(
         "conv_weight", ins[1].shape, ins[0].dtype, ins[0].shape[1], a["size"], ins[0].shape[2:], a),
-    _weight_oracle, conv_weight_.rules, samples=_samples("weight", 2), attrs=("size", *_BACK), product=True,
+    _weight_oracle, conv_weight_.rules, samples=_samples("weight"), attrs=("size", *_BACK), product=True,
     node_name="ConvolutionBackward",
     doc="conv_weight as one kernel; the gradient of conv_panels with respect to its weights.",
 )  # fmt: skip

@@ -57,7 +57,9 @@ def gradients(x, picked):
 
 def convolved(x, w):
     def loss(x, w):
-        return static.nn.functional.conv2d(x, w, w[:, 0, 0, 0], stride=2, padding=1, groups=2).sin().sum()
+        f = static.nn.functional.conv2d
+        apart = f(x, w[:4, :1], padding=1, groups=4)
+        return f(x, w, w[:, 0, 0, 0], stride=2, padding=1, groups=2).sin().sum() + apart.sin().sum()
 
     return static.grad(loss, argnums=(0, 1))(x, w)
 
