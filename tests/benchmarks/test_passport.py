@@ -2,9 +2,12 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from llvmlite.binding import get_host_cpu_features
 
 from benchmarks.passport import command
 from benchmarks.passport.exact_numbers import ExactNumbers
@@ -52,6 +55,29 @@ def test_other_ways(way, capsys):
     lines = capsys.readouterr().out.splitlines()
     (cholesky,) = [line for line in lines if line.startswith("op/cholesky")]
     assert ("cannot run" in cholesky) == (way[-1] == "library")
+
+
+NEEDED = {"x86-64-v2": "sse4.2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        ["--target", "x86-64-v2"],
+        *(pytest.param(["--target", target], marks=pytest.mark.slow) for target in ("x86-64-v3", "x86-64-v4")),
+        pytest.param(["--threads", "2"], marks=pytest.mark.slow),
+        pytest.param(["--compiler", "numba"], marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_ways_that_need_a_new_process(way):
+    if way[0] == "--target" and NEEDED[way[1]] not in [x for x, has in get_host_cpu_features().items() if has]:
+        return  # a processor that cannot run such code
+    words = ["--check", "--engine", "static", *way, *chosen("op/tanh", "op/dot")]
+    command = [sys.executable, "-m", "benchmarks", "passport", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "as expected" in done.stdout.splitlines()[-1]
 
 
 def test_a_difference_is_named_and_new_programs_are_no_difference(tmp_path, monkeypatch, capsys):

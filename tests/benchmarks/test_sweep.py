@@ -10,8 +10,10 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import static
 from benchmarks import sweep as sweeps
 from benchmarks.lab.progress import Progress
 from benchmarks.run import Effort
@@ -71,6 +73,9 @@ def test_a_worker_that_is_lost_takes_no_result_with_it(cluster):
     os.kill(lost, signal.SIGKILL)
     thread.join(timeout=120)
     assert not thread.is_alive()
+    scaled, x = static.function(lambda x: x.tanh() * 2), np.linspace(-2, 2, 9, dtype=np.float32)
+    wanted = scaled(x).numpy().tobytes()
+    assert sweep._client.submit(scaled, x).result().numpy().tobytes() == wanted  # a function goes there as its program
     sweep.close()
     assert sorted(result.workload.name for result in results) == sorted(NAMES)
     for result in results:
