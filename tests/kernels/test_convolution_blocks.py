@@ -1,12 +1,17 @@
 """Convolutions in one kernel have the bits of products of whole columns, which never are in memory."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamic
 import static
+from common.compiler import llvm_engine
 
 F = dynamic.nn.functional
 rng = np.random.default_rng(0)
@@ -142,3 +147,31 @@ def test_new_sizes_are_not_compiled():
         x = rng.normal(size=(n, 3, size, size)).astype(np.float32)
         assert f(x, w).numpy().tobytes() == F.conv2d(dynamic.tensor(x), dynamic.tensor(w), padding=1).numpy().tobytes()
     assert len(f.traces) == 1
+
+
+_ELSEWHERE = """
+import hashlib
+from tests.kernels.test_convolution_blocks import CASES, F, dynamic, np, results
+found, rng = hashlib.sha256(), np.random.default_rng(3)
+for x, w, attrs in CASES:
+    leaves = [dynamic.tensor(rng.normal(size=size).astype(np.float32), requires_grad=True) for size in (x, w)]
+    cotangent = rng.normal(size=F.conv2d(*leaves, **attrs).shape).astype(np.float32)
+    for part in results(lambda x, w: F.conv2d(x, w, **attrs), leaves, cotangent):
+        found.update(part)
+print(found.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_bits_do_not_depend_on_the_instruction_set(tmp_path):
+    """Panels of 48, 24 and 8 columns."""
+    kinds = [{}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}]
+    if "+fma" in llvm_engine.cpu()[1].split(","):
+        kinds.append({"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"})
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _ELSEWHERE], cwd=Path(__file__).parents[2], capture_output=True, text=True,
+            check=True, env={**os.environ, "TWINGRAD_CACHE": str(tmp_path), **kind},
+        ).stdout for kind in kinds
+    }  # fmt: skip
+    assert len(digests) == 1
