@@ -202,6 +202,19 @@ class _BodyOfAll(Body):
     example: Body
 
 
+def _untied(tie: TensorBase, results: Any, stacked: Any, summed: Any, loop: Any) -> Any:
+    """The results of a loop without the history that a constant alone has given them; what else it reads stays."""
+    node = loop.node()
+    if node is None:
+        return results, stacked, summed
+    loop.constant_edges = [None if edge is tie else edge for edge in loop.constant_edges]
+    node.edges = tuple(None if edge is tie else edge for edge in node.edges)
+    if any(edge is not None for edge in node.edges):
+        return results, stacked, summed
+    plain = ([x.detach() for x in part] for part in (results, stacked))
+    return *plain, {key: x.detach() for key, x in summed.items()}
+
+
 class _LoopOfAll:
     """A loop of one example, as one of all of them.
 
@@ -334,8 +347,7 @@ class _LoopOfAll:
             ran: Any = loop_run(outside)
             results, stacked, summed, loop = ran
             if tied:
-                results, stacked = ([x.detach() for x in part] for part in (results, stacked))
-                summed = {key: x.detach() for key, x in summed.items()}
+                results, stacked, summed = _untied(constants[-1], *ran)
             stacked = [batch_operands.swapped(x) for x in stacked]
         bodies = [None if body is None else body.example for body in loop.bodies]
         example = LoopRun(request, loop.count, bodies, loop.some.example, (trace, loop))
