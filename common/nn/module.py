@@ -15,7 +15,7 @@ from common.core.errors import (
 from common.core.op import REGISTRY
 from common.core.pickling import FunctionHolder
 from common.nn.module_conversions import Convertible
-from common.nn.module_hooks import Hookable, call_with_hooks, of_all
+from common.nn.module_hooks import Hookable, as_registered, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
 from common.nn.where import name_module
 from common.tensor.base import TensorBase
@@ -87,13 +87,15 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         if "_modules" not in tables:
             raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
         mode.note_change()
-        for kind, table in ((Parameter, "_parameters"), (Module, "_modules"), (Buffer, "_buffers")):
+        for kind, table, what in (
+            (Parameter, "_parameters", "parameter"), (Module, "_modules", "module"), (Buffer, "_buffers", "buffer")
+        ):  # fmt: skip
             if isinstance(value, kind):
                 for other in _TABLES:
                     if other != table:
                         tables[other].pop(name, None)
                 tables.pop(name, None)
-                tables[table][name] = value
+                tables[table][name] = as_registered(what, self, name, value)
                 self._rename("")
                 return
         for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
@@ -140,7 +142,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             raise ArgumentError(
                 f"cannot assign {type(param).__name__!r} object to parameter {name!r} (nn.Parameter or None required)"
             )
-        self._parameters[name] = param
+        self._parameters[name] = None if param is None else as_registered("parameter", self, name, param)
         self._rename("")
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -157,7 +159,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         RegistrationError : the name is empty, has a dot, or is taken.
         """
         self._refuse_name("buffer", name, self._buffers)
-        self._buffers[name] = converted(name, tensor, "buffer")
+        self._buffers[name] = converted(name, as_registered("buffer", self, name, tensor), "buffer")
         (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
         self._rename("")
 
@@ -176,7 +178,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         if module is not None and not isinstance(module, Module):
             raise ArgumentError(f"{type(module).__name__} is not a Module subclass")
         self._refuse_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = as_registered("module", self, name, module)
         self._rename("")
 
     def _refuse_name(self, what: str, name: str, table: dict[str, Any]) -> None:

@@ -162,6 +162,40 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     return handle
 
 
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """`register_module_full_backward_hook`, by the name that older programs use."""
+    return register_module_full_backward_hook(hook)
+
+
+# ------------------------------------------------------------------ what modules are given
+
+_of_registration: dict[str, dict[int, Hook]] = {"parameter": OrderedDict(), "module": OrderedDict(),
+                                                "buffer": OrderedDict()}  # fmt: skip
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, parameter)`` when any module is given a parameter; it returns None or another one."""
+    return RemovableHandle(_of_registration["parameter"], hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, child)`` when any module is given a child; it returns None or another one."""
+    return RemovableHandle(_of_registration["module"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` when any module is given a buffer; it returns None or another one."""
+    return RemovableHandle(_of_registration["buffer"], hook)
+
+
+def as_registered(kind: str, module: Any, name: str, value: Any) -> Any:
+    """The parameter, module or buffer (`kind`) that a module gets under a name, after the registration hooks."""
+    for hook in tuple(_of_registration[kind].values()):
+        new = hook(module, name, value)
+        value = value if new is None else new
+    return value
+
+
 # ------------------------------------------------------------------ a call
 
 

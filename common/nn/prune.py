@@ -5,7 +5,7 @@ As in PyTorch, ``<name>_orig`` is the parameter, ``<name>_mask`` a buffer, and `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from common.core import mode
@@ -36,18 +36,97 @@ def _count(amount: Any, size: int) -> int:
     return round(amount * size)
 
 
-class _Apply:
-    """The pre-hook that multiplies by the mask."""
+class BasePruningMethod:
+    """A way of pruning: `apply` prunes a parameter of a module by what `compute_mask` keeps.
 
-    def __init__(self, name: str) -> None:
-        self.name = self._tensor_name = name  # the second is PyTorch's, by which its programs find the hook
+    An instance is the pre-hook that multiplies by the mask.
+    """
 
-    def __call__(self, module: Module, args: Any) -> None:
-        value = getattr(module, f"{self.name}_mask").to(getattr(module, f"{self.name}_orig").dtype)
-        object.__setattr__(module, self.name, getattr(module, f"{self.name}_orig") * value)
+    _tensor_name = ""  # PyTorch's name, by which its programs find the hook
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        """Set the parameter before a call of its module."""
+        object.__setattr__(module, self._tensor_name, self.apply_mask(module))
+
+    def apply_mask(self, module: Module) -> Any:
+        """The parameter of a module times its mask."""
+        original = getattr(module, f"{self._tensor_name}_orig")
+        return original * getattr(module, f"{self._tensor_name}_mask").to(original.dtype)
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask of a tensor, of the mask so far."""
+        raise NotDefinedError(f"{type(self).__name__} has to define compute_mask(t, default_mask)")
+
+    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
+        """A tensor (...) times the mask that `compute_mask` makes of it, or of its `importance_scores` (...)."""
+        scores = t if importance_scores is None else importance_scores
+        return t * self.compute_mask(scores, F.ones_like(t) if default_mask is None else default_mask).to(t.dtype)
+
+    def remove(self, module: Module) -> None:
+        """See the function `remove`."""
+        remove(module, self._tensor_name)
+
+    @classmethod
+    def apply(cls, module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
+        """Prune a parameter of a module."""
+        value, mask = _present(module, name)
+        method = cls(*args, **kwargs)
+        return _masked(module, name, method.compute_mask(value, mask.clone()), method)
 
 
-def _masked(module: Module, name: str, keep: Any) -> Module:
+class PruningContainer(BasePruningMethod):
+    """The pre-hook of a parameter that has been pruned more than once: a sequence of what did it, the first first."""
+
+    def __init__(self, *args: BasePruningMethod) -> None:
+        super().__init__()
+        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod | None) -> None:
+        """Append a way of pruning the same parameter.
+
+        Raises
+        ------
+        ArgumentError : it is none, or prunes another parameter.
+        """
+        if method is not None and not isinstance(method, BasePruningMethod):
+            raise ArgumentError(f"{type(method).__name__} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name not in ("", method._tensor_name):
+            raise ArgumentError(
+                f"Can only add pruning methods acting on the parameter named {self._tensor_name!r} to this "
+                f"PruningContainer. Found {method._tensor_name!r}"
+            )
+        if method is not None:
+            self._tensor_name = method._tensor_name
+            self._pruning_methods += (method,)
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask of the newest way of pruning, of what the mask so far leaves."""
+        return self._pruning_methods[-1].compute_mask(t, default_mask) * default_mask
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, index: int) -> BasePruningMethod:
+        return self._pruning_methods[index]
+
+
+def _hook(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
+    """The pre-hook of a pruned parameter, and its id."""
+    for i, hook in module._hooks.forward_pre.items() if module._hooks else ():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            return i, hook
+    return None
+
+
+def _masked(module: Module, name: str, keep: Any, method: BasePruningMethod) -> Module:
     """Set elements to 0 where `keep` is 0, besides those that are already."""
     if f"{name}_orig" not in module._parameters:
         if not isinstance(module._parameters.get(name), Parameter):
@@ -55,11 +134,18 @@ def _masked(module: Module, name: str, keep: Any) -> Module:
         original = module._parameters.pop(name)
         module.register_parameter(f"{name}_orig", original)
         module.register_buffer(f"{name}_mask", F.ones_like(original.detach()))
-        module.register_forward_pre_hook(_Apply(name))
     with mode.GradSwitch(False):
         mask = getattr(module, f"{name}_mask")
         mask.copy_(mask * keep.to(mask.dtype))
-    _Apply(name)(module, ())
+    method._tensor_name = name
+    found = _hook(module, name)
+    if found is None:
+        module.register_forward_pre_hook(method)
+    elif isinstance(found[1], PruningContainer):
+        found[1].add_pruning_method(method)
+    else:
+        module._hooks.forward_pre[found[0]] = PruningContainer(found[1], method)  # type: ignore[union-attr]
+    method(module, ())
     return module
 
 
@@ -85,10 +171,10 @@ def identity(module: Module, name: str) -> Module:
     with mode.GradSwitch(False):
         value, _ = _present(module, name)
         keep = F.ones_like(value)
-    return _masked(module, name, keep)
+    return _masked(module, name, keep, Identity())
 
 
-def _unstructured(module: Module, name: str, amount: Any, scores: Any) -> Module:
+def _unstructured(module: Module, name: str, amount: Any, scores: Any, kind: type[BasePruningMethod]) -> Module:
     with mode.GradSwitch(False):
         value, mask = _present(module, name)
         left = F.reshape(mask, (-1,)) > 0
@@ -97,7 +183,7 @@ def _unstructured(module: Module, name: str, amount: Any, scores: Any) -> Module
         order = alive[scores(F.reshape(value, (-1,))[alive])]
         keep = _without(F.cat((order, F.argsort(F.where(left, 1, 0), stable=True)[: left.shape[0] - order.shape[0]])),
                         count, tuple(value.shape))  # fmt: skip
-    return _masked(module, name, keep)
+    return _masked(module, name, keep, kind(amount))
 
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Module:
@@ -112,7 +198,7 @@ def random_unstructured(module: Module, name: str, amount: Any) -> Module:
     ------
     ArgumentError : no such parameter or amount.
     """
-    return _unstructured(module, name, amount, lambda x: lift(randperm(int(x.shape[0]))))
+    return _unstructured(module, name, amount, lambda x: lift(randperm(int(x.shape[0]))), RandomUnstructured)
 
 
 def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Any = None) -> Module:
@@ -126,11 +212,11 @@ def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: A
         flat = F.reshape(importance_scores.detach(), (-1,))
         _, mask = _present(module, name)
         alive = F.nonzero(F.reshape(mask, (-1,)) > 0)[:, 0]
-        return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(flat[alive]), stable=True))
-    return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(x), stable=True))
+        return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(flat[alive]), stable=True), L1Unstructured)
+    return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(x), stable=True), L1Unstructured)
 
 
-def _structured(module: Module, name: str, amount: Any, dim: int, order: Any) -> Module:
+def _structured(module: Module, name: str, amount: Any, dim: int, order: Any, method: BasePruningMethod) -> Module:
     with mode.GradSwitch(False):
         value, mask = _present(module, name)
         if value.ndim < 2:
@@ -139,12 +225,13 @@ def _structured(module: Module, name: str, amount: Any, dim: int, order: Any) ->
         n = int(value.shape[dim])
         row = _without(order(value * mask), _count(amount, n), (n,))
         keep = F.ones_like(value) * F.reshape(row, [n if i == dim % value.ndim else 1 for i in range(value.ndim)])
-    return _masked(module, name, keep)
+    return _masked(module, name, keep, method)
 
 
 def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
     """Set random slices along `dim` to 0; see `random_unstructured`."""
-    return _structured(module, name, amount, dim, lambda x: lift(randperm(int(x.shape[dim]))))
+    method = RandomStructured(amount, dim)
+    return _structured(module, name, amount, dim, lambda x: lift(randperm(int(x.shape[dim]))), method)
 
 
 def ln_structured(module: Module, name: str, amount: Any, n: float, dim: int, importance_scores: Any = None) -> Module:
@@ -155,12 +242,12 @@ def ln_structured(module: Module, name: str, amount: Any, n: float, dim: int, im
         rows = F.reshape(F.transpose(x, 0, dim), (x.shape[dim], -1))
         return F.argsort(F.norm(rows, n, 1), stable=True)
 
-    return _structured(module, name, amount, dim, order)
+    return _structured(module, name, amount, dim, order, LnStructured(amount, n, dim))
 
 
 def custom_from_mask(module: Module, name: str, mask: Any) -> Module:
     """Set elements to 0 where a mask (...) is 0."""
-    return _masked(module, name, lift(mask))
+    return _masked(module, name, lift(mask), CustomFromMask(mask))
 
 
 def global_unstructured(
@@ -191,33 +278,55 @@ def global_unstructured(
             custom_from_mask(*pair, F.reshape(part, tuple(x.shape)))
 
 
-class BasePruningMethod:
-    """A way of pruning: `apply` prunes a parameter of a module by what `compute_mask` keeps."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.args, self.kwargs = args, kwargs
+class _OfFunction(BasePruningMethod):
+    """One that a function of this module defines."""
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask of a tensor, of the mask so far."""
-        raise NotDefinedError(f"{type(self).__name__} has to define compute_mask(t, default_mask)")
-
-    @classmethod
-    def apply(cls, module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
-        """Prune a parameter of a module."""
-        value, mask = _present(module, name)
-        return _masked(module, name, cls(*args, **kwargs).compute_mask(value, mask.clone()))
+        """See `BasePruningMethod.compute_mask`."""
+        whole = Module()
+        whole.register_parameter("all", Parameter(t.detach()))
+        custom_from_mask(whole, "all", default_mask)
+        type(self).apply(whole, "all", *self.args, **self.kwargs)
+        return whole.all_mask
 
 
-class L1Unstructured(BasePruningMethod):
+class IdentityPruning(_OfFunction):
+    """See `identity`."""
+
+    apply = staticmethod(identity)
+
+
+Identity = IdentityPruning  # PyTorch's name
+
+
+class L1Unstructured(_OfFunction):
     """See `l1_unstructured`."""
 
     apply = staticmethod(l1_unstructured)
 
 
-class RandomUnstructured(BasePruningMethod):
+class RandomUnstructured(_OfFunction):
     """See `random_unstructured`."""
 
     apply = staticmethod(random_unstructured)
+
+
+class LnStructured(_OfFunction):
+    """See `ln_structured`."""
+
+    apply = staticmethod(ln_structured)
+
+
+class RandomStructured(_OfFunction):
+    """See `random_structured`."""
+
+    apply = staticmethod(random_structured)
+
+
+class CustomFromMask(_OfFunction):
+    """See `custom_from_mask`."""
+
+    apply = staticmethod(custom_from_mask)
 
 
 def remove(module: Module, name: str) -> Module:
@@ -227,15 +336,15 @@ def remove(module: Module, name: str) -> Module:
     ------
     ArgumentError : it is not pruned.
     """
-    for i, hook in list(module._hooks.forward_pre.items()) if module._hooks else ():
-        if isinstance(hook, _Apply) and hook.name == name:
-            del module._hooks.forward_pre[i]  # type: ignore[union-attr]
-            original, mask = module._parameters.pop(f"{name}_orig"), module._buffers.pop(f"{name}_mask")
-            with mode.GradSwitch(False):
-                original.copy_(original * mask)
-            module.__dict__.pop(name, None)
-            setattr(module, name, original)
-            return module
+    found = _hook(module, name)
+    if found is not None:
+        del module._hooks.forward_pre[found[0]]  # type: ignore[union-attr]
+        original, mask = module._parameters.pop(f"{name}_orig"), module._buffers.pop(f"{name}_mask")
+        with mode.GradSwitch(False):
+            original.copy_(original * mask)
+        module.__dict__.pop(name, None)
+        setattr(module, name, original)
+        return module
     raise ArgumentError(
         f"Parameter '{name}' of module {type(module).__name__} has to be pruned before pruning can be removed"
     )
@@ -244,13 +353,14 @@ def remove(module: Module, name: str) -> Module:
 def is_pruned(module: Module) -> bool:
     """Whether a parameter of a module, or of one below it, is pruned."""
     return any(
-        isinstance(hook, _Apply)
+        isinstance(hook, BasePruningMethod)
         for m in module.modules()
         for hook in (m._hooks.forward_pre.values() if m._hooks else ())
     )
 
 
 __all__ = [
-    "BasePruningMethod", "L1Unstructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
-    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
 ]  # fmt: skip

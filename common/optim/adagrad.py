@@ -36,6 +36,7 @@ class Adagrad(UpdateRule):
     """
 
     optional = ("lr_decay", "weight_decay")
+    saves_initial = True  # as in PyTorch, whose only optimiser it is that makes its state before the first step
 
     def __init__(
         self,

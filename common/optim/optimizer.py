@@ -56,6 +56,7 @@ class Optimizer(Minimizing, Hooked):
     state : parameter -> name -> value; empty dicts for a subclass to fill, if it makes no `initial_state`.
     optional, structural : names of options that leave a term out where they are 0, or decide what the program is.
     makes_state : whether the names in `state` are those of `initial_state`, and no others.
+    saves_initial : whether `state_dict` has the state of parameters that no step has updated.
 
     Raises
     ------
@@ -83,6 +84,7 @@ class Optimizer(Minimizing, Hooked):
     optional: tuple[str, ...] = ()
     structural: tuple[str, ...] = ()
     makes_state = False
+    saves_initial = False
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__()
@@ -139,9 +141,8 @@ class Optimizer(Minimizing, Hooked):
         self.check(group)
         self.param_groups.append(group)
         for p in members:
-            memory = p if isinstance(p.payload, np.ndarray) else Buffer(np.zeros(p.shape, p.dtype))
             make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
-            self.state[p] = {name: make(name, value) for name, value in self.initial_state(group, memory).items()}
+            self.state[p] = {name: make(name, value) for name, value in self.initial_state(group, _memory(p)).items()}
         self._groups.payload = np.zeros(len(self.param_groups), np.bool_)
 
     def check(self, group: ParameterGroup) -> None:
@@ -172,16 +173,28 @@ class Optimizer(Minimizing, Hooked):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all state as arrays, by the parameter's position, and the groups' options: PyTorch's layout."""
+        """Copies of all state as arrays, by the parameter's position, and the groups' options: PyTorch's layout.
+
+        A parameter whose state is as before the first step has none in it.
+        """
         for hook in tuple(self._before_saving.values()):
             hook(self)
         members = (p for group in self.param_groups for p in group.params)
         position = {p: i for i, p in enumerate(members)}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
                   for group in self.param_groups]  # fmt: skip
-        states = {i: {n: _copied(x) for n, x in self.state[p].items()} for p, i in position.items() if p in self.state}
-        saved = {"state": {i: s for i, s in states.items() if s}, "param_groups": groups}
+        states = {position[p]: {n: _copied(x) for n, x in self.state[p].items()}
+                  for group in self.param_groups for p in group.params if self._has_state(group, p)}  # fmt: skip
+        saved = {"state": states, "param_groups": groups}
         return changed(self._after_saving, self, saved)
+
+    def _has_state(self, group: ParameterGroup, p: TensorBase) -> bool:
+        """Whether there is state to save: one that differs from the initial one, which loading makes anew."""
+        state = self.state.get(p)
+        if not state or self.saves_initial or not self.makes_state:
+            return bool(state)
+        fresh = self.initial_state(group, _memory(p))
+        return any(not np.array_equal(buffer.payload, fresh[name]) for name, buffer in state.items())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned, here or in PyTorch; nothing is changed if it does not fit.
@@ -227,7 +240,7 @@ class Optimizer(Minimizing, Hooked):
         unknown = [name for name, x in saved.items() if name not in self.state[p] and x is not None]
         if unknown and "step" not in unknown:
             raise StateError(f"loaded state dict has state {unknown}, which this optimiser does not keep")
-        fresh, found = self.initial_state(group, p), []
+        fresh, found = self.initial_state(group, _memory(p)), []
         for name, buffer in self.state[p].items():
             value = fresh[name] if saved.get(name) is None else np.asarray(saved[name])
             if value.shape != buffer.shape:
@@ -237,6 +250,11 @@ class Optimizer(Minimizing, Hooked):
                 raise StateError(f"dtype mismatch for {name}: {misfit(value, buffer.dtype)}")
             found.append((buffer, fitting))
         return found
+
+
+def _memory(p: TensorBase) -> TensorBase:
+    """What `initial_state` reads shape and dtype of: the parameter, or its like where a session has the memory."""
+    return p if isinstance(p.payload, np.ndarray) else Buffer(np.zeros(p.shape, p.dtype))
 
 
 def _kind(x: Any) -> str:

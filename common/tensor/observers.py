@@ -164,6 +164,10 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         """Copies in use of what has been overwritten since."""
         return {id(copy): copy for _, copy in self.tid_to_weakhandle.items() if copy.differs}
 
+    def clear(self) -> None:
+        """Forget all copies: an op after this saves a new one."""
+        self.tid_to_weakhandle.clear()
+
     def _change(self) -> Change:
         if _mutable.get():
             raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested")

@@ -62,7 +62,7 @@ def checkpoint(
     >>> x.grad
     tensor([3.])
     """
-    first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
+    first, second = (context_fn or noop_context_fn)()
     if not mode.is_grad_enabled():
         with first:
             return function(*args, **kwargs)
@@ -138,6 +138,11 @@ def checkpoint_sequential(
     for start in range(0, last, size or 1):
         input = checkpoint(segment(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
     return segment(last, len(listed))(input)
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: a `context_fn` for `checkpoint`."""
+    return nullcontext(), nullcontext()
 
 
 class set_checkpoint_early_stop:
@@ -289,4 +294,4 @@ class _CheckpointOp(RegionOp):
             return self.contributions(inner, (g,) if self.nout == 1 else g, needs, retain=False)
 
 
-__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]

@@ -44,6 +44,7 @@ def gradcheck(
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Compare the gradients of a function with central differences.
 
@@ -62,6 +63,7 @@ def gradcheck(
     check_forward_ad : whether `autograd.forward_ad` gives what differences give.
     check_backward_ad : whether gradients do.
     fast_mode : compare one random projection of each Jacobian instead of all its elements.
+    masked : accepted, as in PyTorch, where it concerns sparse tensors.
 
     Returns
     -------
@@ -138,6 +140,7 @@ def gradgradcheck(
     check_fwd_over_rev: bool = False,
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Compare second derivatives with central differences of the first: `gradcheck` of the backward pass.
 
@@ -147,8 +150,8 @@ def gradgradcheck(
     grad_outputs : a cotangent per result; random ones by default.
     gen_non_contig_grad_outputs : make these strided.
     check_fwd_over_rev, check_rev_over_rev : `check_forward_ad` and `check_backward_ad` of the backward pass.
-    eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
-        : see `gradcheck`.
+    eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad,
+    fast_mode, masked : see `gradcheck`.
 
     Returns
     -------

@@ -1,5 +1,10 @@
 """Gradient checkpointing."""
 
-from common.transforms.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from common.transforms.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    noop_context_fn,
+    set_checkpoint_early_stop,
+)
 
-__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]

@@ -180,6 +180,10 @@ def one_copy_of_each_state_that_is_saved(tw):
         assert len(ctx.cloned) == 1
         del c
         assert len(ctx.cloned) == 0
+        d = x**2
+        ctx.clear()
+        assert len(ctx.tid_to_weakhandle) == 0
+        del d
 
 
 def inference_tensors_keep_their_shape_outside(tw):

@@ -98,3 +98,37 @@ def test_hooks_run_around_steps_saving_and_loading():
         handle.remove()
     optimizer.step()
     assert len(seen) == 8
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adadelta", "NAdam", "ASGD", "Rprop", "LBFGS", "Adagrad"])
+def test_parameters_that_no_step_has_updated_have_no_state_to_save(engine, name):
+    """Positions are those that PyTorch 2.13 saves; its Adagrad alone has state from the start."""
+
+    def made():
+        members = [engine.nn.Parameter([1.0, -2.0]), engine.nn.Parameter([3.0])]
+        options = {"momentum": 0.5} if name == "SGD" else {}
+        return members, getattr(engine.optim, name)(members, lr=0.125, **options)
+
+    def step(members, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            loss = (members[0] * members[0]).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+    members, optimizer = made()
+    first = optimizer.state_dict()
+    assert list(first["state"]) == ([0, 1] if name == "Adagrad" else [])
+    step(members, optimizer)
+    assert list(optimizer.state_dict()["state"]) == ([0, 1] if name == "Adagrad" else [0])
+    others, other = made()
+    step(others, other)
+    other.load_state_dict(first)  # what is not saved is as before the first step
+    with engine.no_grad():
+        others[0].copy_(engine.tensor([1.0, -2.0]))
+    if name != "LBFGS":
+        step(others, other)
+        assert others[0].tolist() == members[0].tolist()

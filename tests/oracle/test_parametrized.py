@@ -65,3 +65,34 @@ def test_averages_of_models():
         averaged.update_parameters(model)
         seen.append(model.weight.detach().numpy().copy())
     np.testing.assert_allclose(averaged.module.weight.detach().numpy(), np.mean(seen, 0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_parameter_pruned_again_lists_what_pruned_it(engine):
+    """Names and weights are those of PyTorch 2.13 for the same calls."""
+    prune, layer = engine.nn.utils.prune, engine.nn.Linear(4, 3)
+    with engine.no_grad():
+        layer.weight.copy_(engine.tensor(np.arange(1, 13, dtype=np.float32).reshape(3, 4)))
+    prune.l1_unstructured(layer, "weight", 3)
+    (hook,) = layer._forward_pre_hooks.values()
+    assert isinstance(hook, prune.L1Unstructured)
+    prune.ln_structured(layer, "weight", 1, 2, dim=1)
+    prune.custom_from_mask(layer, "weight", engine.tensor([[1.0, 1.0, 1.0, 0.0]] * 3))
+    (hook,) = layer._forward_pre_hooks.values()
+    assert (hook._tensor_name, len(hook), hook[0]) == ("weight", 3, next(iter(hook)))
+    assert [type(x).__name__ for x in hook] == ["L1Unstructured", "LnStructured", "CustomFromMask"]
+    assert layer.weight.tolist() == [[0, 0, 0, 0], [0, 6, 7, 0], [0, 10, 11, 0]]
+    prune.identity(layer, "bias")
+    bias = next(x for x in layer._forward_pre_hooks.values() if x._tensor_name == "bias")
+    with pytest.raises(ArgumentError, match="acting on the parameter named 'weight'"):
+        hook.add_pruning_method(bias)
+    prune.remove(layer, "weight")
+    assert list(layer._forward_pre_hooks.values()) == [bias]
+
+
+def test_a_way_of_pruning_computes_its_mask_of_any_tensor():
+    method = dynamic.nn.utils.prune.L1Unstructured(2)
+    t = dynamic.tensor([3.0, 1.0, 2.0, 4.0])
+    assert method.compute_mask(t, dynamic.ones(4)).tolist() == [1, 0, 0, 1]  # as in PyTorch 2.13
+    assert method.prune(t).tolist() == [3, 0, 0, 4]
+    assert method.prune(t, dynamic.tensor([0.0, 1.0, 1.0, 1.0])).tolist() == [0, 0, 0, 4]

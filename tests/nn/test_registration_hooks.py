@@ -1,0 +1,53 @@
+"""Hooks of what modules are given: parameters, children, buffers."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_hooks_see_and_replace_what_any_module_is_given(engine):
+    hooks, nn, seen = engine.nn.modules.module, engine.nn, []
+
+    def note(module, name, value):
+        seen.append((type(module).__name__, name, type(value).__name__))
+
+    def doubled(module, name, value):
+        return nn.Parameter(value.detach() * 2)
+
+    handles = [hooks.register_module_parameter_registration_hook(note),
+               hooks.register_module_parameter_registration_hook(doubled),
+               hooks.register_module_buffer_registration_hook(note),
+               hooks.register_module_module_registration_hook(note)]  # fmt: skip
+    try:
+        net = nn.Module()
+        net.w = nn.Parameter(np.ones(2, np.float32))
+        net.register_parameter("v", nn.Parameter(np.ones(2, np.float32)))
+        net.register_parameter("none", None)
+        net.register_buffer("b", engine.zeros(1))
+        net.child = nn.Tanh()
+        net.add_module("other", nn.Tanh())
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert [(a, b) for a, b, _ in seen] == [("Module", x) for x in ("w", "v", "b", "child", "other")]
+    assert net.w.tolist() == net.v.tolist() == [2, 2]
+    assert net.none is None
+    net.w = nn.Parameter(np.ones(2, np.float32))
+    assert net.w.tolist() == [1, 1]
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_the_older_name_of_the_backward_hook_of_all_modules(engine):
+    seen = []
+    handle = engine.nn.modules.module.register_module_backward_hook(lambda m, i, o: seen.append((i, o)))
+    try:
+        x = engine.ones(2, requires_grad=True)
+        engine.nn.Tanh()(x * 0).sum().backward()
+    finally:
+        handle.remove()
+    ((inner, outer),) = seen
+    assert inner[0].tolist() == outer[0].tolist() == [1, 1]
