@@ -6,7 +6,7 @@ Grammar::
     statement ::= let name expression | store place expression | loop var start stop step statement*
                 | if condition statement* | while condition statement* | break | run function argument* | return status
     expression::= name | place | constant | call function expression*
-    place     ::= buffer [ base + step * var ]
+    place     ::= buffer [ base + step * var + beside ]
 
 The eager engine, the optimisers and the compiler write their loops in it. The printed source is both what
 `common.compiler.compile` compiles and plain Python, as which the tests run it too (`tests.helpers.python_kernels`).
@@ -27,16 +27,16 @@ STEP = "    "
 
 
 class Place:
-    """One element of a buffer: ``buffer[base + step * var]``; base and var are names of ints or empty."""
+    """One element of a buffer: ``buffer[base + step * var + beside]``; each is a name or number, or empty."""
 
-    __slots__ = ("base", "buffer", "step", "var")
+    __slots__ = ("base", "beside", "buffer", "step", "var")
 
-    def __init__(self, buffer: str, base: str = "", var: str = "", step: str = "") -> None:
-        self.buffer, self.base, self.var, self.step = buffer, base, var, step
+    def __init__(self, buffer: str, base: str = "", var: str = "", step: str = "", beside: str = "") -> None:
+        self.buffer, self.base, self.var, self.step, self.beside = buffer, base, var, step, beside
 
     def __str__(self) -> str:
         moving = f"{self.var} * {self.step}" if self.step else self.var
-        return f"{self.buffer}[{' + '.join(filter(None, (self.base, moving))) or '0'}]"
+        return f"{self.buffer}[{' + '.join(filter(None, (self.base, moving, self.beside))) or '0'}]"
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Place and str(self) == str(other)

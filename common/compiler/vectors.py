@@ -24,12 +24,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
 from common.compiler.control_flow import BasicBlock
-from common.compiler.expressions import Expressions
-from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm, storage
+from common.compiler.lane_memory import LaneMemory, LaneState, Written, overlap, written
+from common.compiler.llvm_primitives import OneByOne
+from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
 from common.compiler.syntax_tree import parts
 from common.core.numerics import LANES
 
@@ -37,29 +36,10 @@ BYTES = 64
 """Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
 
 MOST = 32
-"""Lanes of a vector of small elements."""
+"""LaneState of a vector of small elements."""
 
 COSTLY = 140
 """Instructions of a loop's scalar definitions from which on its mask costs less than to compile them twice."""
-
-
-class _Lanes(NamedTuple):
-    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says.
-
-    Attributes
-    ----------
-    places, stored : per slot the texts of its places, and which slots are written.
-    assigned, given : the names that the body assigns, and what those mean that it assigns once.
-    """
-
-    name: str
-    now: Register
-    width: int
-    mask: str
-    places: dict[int, set[str]]
-    stored: set[int]
-    assigned: set[str]
-    given: dict[str, ast.expr]
 
 
 class _Outside(NamedTuple):
@@ -70,10 +50,9 @@ class _Outside(NamedTuple):
     known: dict[tuple[str, int], Register]
 
 
-class Vectors(Expressions, ABC):
+class Vectors(LaneMemory, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
-    _lanes: _Lanes | None = None
     _outside: _Outside | None = None
 
     def vector_loop(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
@@ -108,11 +87,11 @@ class Vectors(Expressions, ABC):
 
         def body(width: int, masked: bool) -> None:
             mask = self._mask(now(), stop, width) if masked else ""
-            self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned, given)
+            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given)
             steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
-            if any(len(self._lanes.places[slot]) > 1 for slot in self._lanes.stored):
+            if any(overlap(self._lanes.places[slot]) for slot in self._lanes.stored):
                 raise OneByOne("two places of one slot")
             self._lanes = None
             self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
@@ -200,14 +179,18 @@ class Vectors(Expressions, ABC):
         if _lane(index, self._lanes.name) is not None:
             self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
             return self.variables[_accumulators(kind, index, self._lanes.name)]
-        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        places = self._lanes.places.setdefault(kind.slot, set())
         try:
-            base, moves = self._place(index)
+            base, step = self._place(index)
+            places.add(written(index, step))
         except OneByOne:
             if not _is_data(index, self._lanes.given):
                 raise
+            places.add(written(index, 0))
             return self._gather_lanes(container, kind, self.integer(index))
-        return self._load_lanes(container, kind, base) if moves else self.load(container, base)
+        if step > 1:
+            return self._gather_lanes(container, kind, self._strided(base, step))
+        return self._load_lanes(container, kind, base) if step else self.load(container, base)
 
     def put(self, container: Register, index: ast.expr, value: Register) -> None:
         """Write an element, or those of all lanes."""
@@ -218,14 +201,17 @@ class Vectors(Expressions, ABC):
         if _lane(index, self._lanes.name) is not None:
             self._add_up(kind, index, value)
             return
-        base, moves = self._place(index)
-        if not moves:
+        base, step = self._place(index)
+        if not step:
             raise OneByOne("a place that does not move")
-        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        self._lanes.places.setdefault(kind.slot, set()).add(written(index, step))
         self._lanes.stored.add(kind.slot)
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
-        self._store_lanes(container, kind, base, value)
+        if step > 1:
+            self._scatter_lanes(container, kind, self._strided(base, step), value)
+        else:
+            self._store_lanes(container, kind, base, value)
 
     def _add_up(self, kind: ArrayKind, index: ast.expr, value: Register) -> None:
         """Give accumulators a new value, where the loop has elements for them."""
@@ -244,73 +230,26 @@ class Vectors(Expressions, ABC):
             value = Register(text, kind.dtype, None, lanes.width)
         self.variables[key] = value
 
-    def _place(self, node: ast.expr) -> tuple[Register, bool]:
-        """The place of the first lane, and whether the others are those behind it, or the same."""
+    def _place(self, node: ast.expr) -> tuple[Register, int]:
+        """The place of the first lane, and how far it is from each lane to the next."""
         lanes = self._lanes
         assert lanes is not None
         names = {part.id for part in parts(node) if isinstance(part, ast.Name)}
         if not names & lanes.assigned:
-            return self.integer(node), False
+            return self.integer(node), 0
         match node:
             case ast.Name(id=name) if name == lanes.name:
-                return lanes.now, True
+                return lanes.now, 1
             case ast.Name(id=name) if name in lanes.given:
                 return self._place(lanes.given[name])
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
                 (x, first), (y, second) = self._place(left), self._place(right)
                 if not (first and second) and not (second and isinstance(op, ast.Sub)):
-                    return self.operate(op, x, y), True
+                    return self.operate(op, x, y), first or second
+            case ast.BinOp(left=left, op=ast.Mult() as op, right=ast.Constant(value=int() as by)) if by > 0:
+                x, first = self._place(left)
+                return self.operate(op, x, constant(by, INT64)), first * by
         raise OneByOne("a place")
-
-    def _load_lanes(self, container: Register, kind: ArrayKind, base: Register) -> Register:
-        lanes = self._lanes
-        assert lanes is not None
-        one, address = storage(kind.dtype), self.element(container, base)
-        vector, access = f"<{lanes.width} x {one}>", self._access(kind)
-        if lanes.mask:
-            name = self._masked("load", kind, lanes.width)
-            align, _, scopes = access.removeprefix(", align ").partition(",")
-            arguments = f"ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}, {vector} zeroinitializer"
-            text = self.register(f"call {vector} @{name}({arguments}),{scopes}")
-        else:
-            text = self.register(f"load {vector}, ptr {address}{access}")
-        if kind.dtype == BOOL:
-            text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
-        return Register(text, kind.dtype, None, lanes.width)
-
-    def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
-        """The elements at places that are data."""
-        lanes = self._lanes
-        assert lanes is not None
-        if places.lanes == 1 or kind.dtype.itemsize < 4:
-            raise OneByOne("a place")
-        vector = f"<{lanes.width} x {storage(kind.dtype)}>"
-        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
-        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
-        mask = lanes.mask or "splat (i1 true)"
-        arguments = (
-            f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
-        )
-        text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
-        return Register(text, kind.dtype, None, lanes.width)
-
-    def _store_lanes(self, container: Register, kind: ArrayKind, base: Register, value: Register) -> None:
-        lanes = self._lanes
-        assert lanes is not None
-        if value.lanes == 1:
-            value = self.spread(value, lanes.width)
-        address, text, access = self.element(container, base), value.typed, self._access(kind)
-        if kind.dtype == BOOL:
-            vector = f"<{lanes.width} x i8>"
-            text = f"{vector} {self.register(f'zext {text} to {vector}')}"
-        if lanes.mask:
-            name = self._masked("store", kind, lanes.width)
-            align, _, scopes = access.removeprefix(", align ").partition(",")
-            self.line(
-                f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
-            )
-        else:
-            self.line(f"store {text}, ptr {address}{access}")
 
     def spread(self, value: Register, lanes: int) -> Register:
         """A value in every lane of a vector: before a loop over vectors, if it is known there."""
@@ -324,19 +263,6 @@ class Vectors(Expressions, ABC):
             self.line(into)
             self.here = here
         return outside.known[value.text, lanes]
-
-    def _masked(self, what: str, kind: ArrayKind, lanes: int) -> str:
-        """The name of LLVM's masked load, store or gather, declared."""
-        element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
-        vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
-        many = f"v{lanes}" if what == "gather" else ""
-        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.{many}p0"
-        if name not in self.module.globals:
-            pointer, align = ir.PointerType(), ir.IntType(32)
-            address = ir.VectorType(pointer, lanes) if many else pointer
-            operands = [vector, address, align, mask] if what == "store" else [address, align, mask, vector]
-            ir.Function(self.module, ir.FunctionType(ir.VoidType() if what == "store" else vector, operands), name)
-        return name
 
     def choose(self, condition: str, then: Callable[[], Register], other: Callable[[], Register]) -> Register | None:
         """One of two values, of which the other is not computed: not in a loop over vectors, whose lanes may differ."""
@@ -365,7 +291,7 @@ def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
     return elements or any(_is_data(given[name], given) for name in names if name in given)
 
 
-_WRAPPED = "accumulators"
+_WRAPPED = Written("accumulators", 0, 0)
 """The place of all accumulators of a slot: those at different multiples of `LANES` do not overlap."""
 
 

@@ -12,8 +12,9 @@ from common.core.sizes import Dim
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Node
 from static.graph.regions import LoopParts
-from static.lowering.codegen.build import Built, build
+from static.lowering.codegen.build import Built
 from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
+from static.lowering.codegen.short_rows import build_rows
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.groups import Group, single
@@ -81,7 +82,7 @@ class LoweredProgram:
             return steps + [_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds]
         known = known_columns(group, self.escaping)
         if known is None:
-            return build(group, self.escaping)
+            return build_rows(group, self.escaping)
         return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
 
     def _own_step(self, group: Group) -> Step:

@@ -42,6 +42,14 @@ INDEPENDENT = {
     ),
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
+IN_STEPS = {
+    "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
+    "rows of three": (
+        "for i in range(n // 3):\n    t = x[i * 3 + 2]\n    x[i * 3] = add(t, x[i * 3 + 1])\n"
+        "    x[i * 3 + 2] = x[i * 3]"
+    ),
+    "a row of wide elements": "for i in range(n // 2):\n    c = i + 3\n    d[1 + c * 2] = d[1 + c * 2 + 1]",
+}
 IN_LANES = {
     "lanes of a sum": "for i in range(n):\n    y[i & 15] = add(y[i & 15], x[i])",
     "lanes of several sums": (
@@ -62,7 +70,8 @@ IN_ORDER = {
     "lanes of another width": "for i in range(n):\n    y[i & 7] = add(y[i & 7], x[i])",
     "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
     "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
-    "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
+    "places in steps that meet": "for i in range(n // 2):\n    x[i * 2 + 2] = x[i * 2]",
+    "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
@@ -85,9 +94,9 @@ def source_of(body):
     return BUFFERS + "".join(f"    {line}\n" for line in body.splitlines()) + "    return 0\n"
 
 
-@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_LANES, *IN_ORDER])
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES, *IN_ORDER])
 def test_loop(name):
-    source = source_of({**INDEPENDENT, **IN_LANES, **IN_ORDER}[name])
+    source = source_of({**INDEPENDENT, **IN_STEPS, **IN_LANES, **IN_ORDER}[name])
     address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
     for n in (*range(20), 31, 32, 33, 48, 64, 70):
         expected, found = arrays(), arrays()
@@ -102,6 +111,13 @@ def test_independent_loops_are_vectors(name):
     module, complete = _translated(source_of(INDEPENDENT[name]), "loop", "loop")
     assert complete
     assert "llvm.masked.store" in str(module)
+
+
+@pytest.mark.parametrize("name", IN_STEPS)
+def test_steps_of_a_known_length_are_gathered(name):
+    module, complete = _translated(source_of(IN_STEPS[name]), "loop", "loop")
+    assert complete
+    assert "llvm.masked.gather" in str(module)
 
 
 @pytest.mark.parametrize("name", IN_LANES)

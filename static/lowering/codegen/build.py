@@ -41,22 +41,23 @@ class Built:
 
 
 def build(
-    group: Group, escaping: set[int], columns: type[ColumnReductions] = ColumnReductions, divided: Item | None = None
+    group: Group, escaping: set[int], columns: Any = ColumnReductions, divided: Any = None, part: Any = None
 ) -> Built:
     """The kernel of a group.
 
     Parameters
     ----------
     escaping : ids of the buffers that something outside the group reads; `columns` reduces columns.
-    divided : an item that writes to rows at indices, if only some of the rows are to be computed, see `PLACES`.
+    divided : an item that writes to rows at indices, if only some of the rows are to be computed, see `PLACES`;
+        `part` : the names of a kernel of which this is a part.
     """
-    return _Builder(group, escaping, columns, divided).run()
+    return _Builder(group, escaping, columns, divided, part).run()
 
 
 class _Builder(Indexed):
-    def __init__(self, group: Group, escaping: set[int], columns: type[ColumnReductions], divided: Item | None) -> None:
-        self.divided = divided
-        self.group, self.nest = group, Nest(group)
+    def __init__(self, group: Group, escaping: set[int], columns: Any, divided: Item | None, part: Nest | None) -> None:
+        self.divided, self.group = divided, group
+        self.nest, self.letter = part or Nest(group), "u" if part else "t"
         self.own = {item.id: item for item in group.items}
         stored = {i.id for i in group.items if i.kind in ("map", "lookup") and i.out.id in escaping}
         self.stages = Stages(group, stored)
@@ -296,15 +297,14 @@ class _Builder(Indexed):
     # ---------------------------------------------------------------- values
     def name(self) -> str:
         self.count += 1
-        return f"t{self.count}"
+        return f"{self.letter}{self.count}"
 
     def let(self, value: Any, body: list[Any], dtype: np.dtype[Any] | None = None) -> str:
         name = self.name()
         body.append(Let(name, value, dtype))
         return name
 
-    def is_row(self, item: Item) -> bool:
-        """Whether a value that is no element's is a row's, not the whole kernel's."""
+    def is_row(self, item: Item) -> bool:  # not the whole kernel's
         return item.level > 0 or self.group.split == 0
 
     def value(self, item: Item, stage: int) -> Any:

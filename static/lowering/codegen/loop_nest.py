@@ -52,6 +52,11 @@ class Nest:
         return runs
 
     # ---------------------------------------------------------------- names
+    @property
+    def names(self) -> int:
+        """How many bases of rows have names."""
+        return self._count
+
     def size(self, value: Any) -> str:
         """The name of the int argument that holds a size, stride or offset; equal values share one."""
         name = size_key(value)

@@ -1,0 +1,144 @@
+"""Elements of all lanes of a vector: loads and stores side by side, in steps, at places that are data, under a mask."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from common.compiler.expressions import Expressions
+from common.compiler.llvm_primitives import OneByOne, llvm_type
+from common.compiler.registers import BOOL, INT64, ArrayKind, Register, storage
+
+
+class Written(NamedTuple):
+    """A place as written, ``text + beside``, and how far it is from each lane to the next."""
+
+    text: str
+    beside: int
+    step: int
+
+
+def written(index: ast.expr, step: int) -> Written:
+    """What the text of an index says of its place, if it is so far from each lane to the next."""
+    match index:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as beside)) if 0 <= beside < step:
+            return Written(ast.dump(left), beside, step)
+    return Written(ast.dump(index), 0, step)
+
+
+def overlap(places: set[Written]) -> bool:
+    """Whether different places may be one element: not if they stand beside each other in steps that hold them all."""
+    return len(places) > 1 and (len({(p.text, p.step) for p in places}) > 1 or any(p.step < 2 for p in places))
+
+
+class LaneState(NamedTuple):
+    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says.
+
+    Attributes
+    ----------
+    places, stored : per slot its places, and which slots are written.
+    assigned, given : the names that the body assigns, and what those mean that it assigns once.
+    """
+
+    name: str
+    now: Register
+    width: int
+    mask: str
+    places: dict[int, set[Written]]
+    stored: set[int]
+    assigned: set[str]
+    given: dict[str, ast.expr]
+
+
+class LaneMemory(Expressions):
+    """Reads and writes the elements of all lanes."""
+
+    _lanes: LaneState | None = None
+
+    def _strided(self, base: Register, step: int) -> Register:
+        """The places of all lanes."""
+        assert self._lanes is not None
+        width = self._lanes.width
+        steps = Register(f"<{', '.join(f'i64 {i * step}' for i in range(width))}>", INT64, None, width)
+        return self.write("add", INT64, base, steps)
+
+    def _load_lanes(self, container: Register, kind: ArrayKind, base: Register) -> Register:
+        lanes = self._lanes
+        assert lanes is not None
+        one, address = storage(kind.dtype), self.element(container, base)
+        vector, access = f"<{lanes.width} x {one}>", self._access(kind)
+        if lanes.mask:
+            name = self._masked("load", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            arguments = f"ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}, {vector} zeroinitializer"
+            text = self.register(f"call {vector} @{name}({arguments}),{scopes}")
+        else:
+            text = self.register(f"load {vector}, ptr {address}{access}")
+        if kind.dtype == BOOL:
+            text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
+        return Register(text, kind.dtype, None, lanes.width)
+
+    def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
+        """The elements at places that are data."""
+        lanes = self._lanes
+        assert lanes is not None
+        if places.lanes == 1 or kind.dtype.itemsize < 4:
+            raise OneByOne("a place")
+        vector = f"<{lanes.width} x {storage(kind.dtype)}>"
+        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        mask = lanes.mask or "splat (i1 true)"
+        arguments = (
+            f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
+        )
+        text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
+        return Register(text, kind.dtype, None, lanes.width)
+
+    def _store_lanes(self, container: Register, kind: ArrayKind, base: Register, value: Register) -> None:
+        lanes = self._lanes
+        assert lanes is not None
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        address, text, access = self.element(container, base), value.typed, self._access(kind)
+        if kind.dtype == BOOL:
+            vector = f"<{lanes.width} x i8>"
+            text = f"{vector} {self.register(f'zext {text} to {vector}')}"
+        if lanes.mask:
+            name = self._masked("store", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            self.line(
+                f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
+            )
+        else:
+            self.line(f"store {text}, ptr {address}{access}")
+
+    def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
+        """Write elements at places with gaps between them."""
+        lanes = self._lanes
+        assert lanes is not None
+        if kind.dtype.itemsize < 4:
+            raise OneByOne("a place")
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        mask = lanes.mask or "splat (i1 true)"
+        arguments = f"{value.typed}, <{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}"
+        self.line(f"call void @{self._masked('scatter', kind, lanes.width)}({arguments}),{scopes}")
+
+    def _masked(self, what: str, kind: ArrayKind, lanes: int) -> str:
+        """The name of LLVM's masked load, store, gather or scatter, declared."""
+        element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
+        vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
+        many = f"v{lanes}" if what in ("gather", "scatter") else ""
+        stores = what in ("store", "scatter")
+        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.{many}p0"
+        if name not in self.module.globals:
+            pointer, align = ir.PointerType(), ir.IntType(32)
+            address = ir.VectorType(pointer, lanes) if many else pointer
+            operands = [vector, address, align, mask] if stores else [address, align, mask, vector]
+            ir.Function(self.module, ir.FunctionType(ir.VoidType() if stores else vector, operands), name)
+        return name

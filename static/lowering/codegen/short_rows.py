@@ -1,0 +1,248 @@
+"""Rows of a few elements: their columns are written out, and the loop over rows goes by vectors.
+
+A row of three coordinates fills a fifth of a vector, and its sum goes through memory. So a kernel of such rows begins
+with a second form of its group, for the size that rows have now. In that form every element of a row is a value of its
+own, a sum over the row is a chain of additions, and a sum of columns is one sum per column::
+
+    if n0 == 3:
+        for c in range(n1):
+            u1 = b0[c * 3]
+            u2 = b0[c * 3 + 1]
+            ...
+            b1[c] = u9
+        return 0
+
+S adds element i of a short row to lane i, and then halves the lanes. Lanes without elements hold +0.0, so the chain
+adds what is there in this order, and +0.0 once: that turns -0.0 into +0.0, which is all that the zeros do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from common.compiler.loop_ir import If, Kernel, Place, Return
+from common.core.numerics import LANES
+from common.core.shapes import contiguous_strides
+from common.core.sizes import hint
+from common.kernels.arrays.reducers import REDUCERS, SUM
+from common.runtime.builtins_ir import MAX_BUFFERS
+from static.lowering.codegen.build import Built, build
+from static.lowering.codegen.loop_nest import Nest
+from static.lowering.groups import Group
+from static.lowering.ir.items import (
+    ONE_OF_ROW,
+    Access,
+    ArrayBuffer,
+    Const,
+    Item,
+    Operand,
+    Sizes,
+    is_literal,
+    make_access,
+    size_key,
+    sizes_key,
+)
+
+MOST_COLUMNS = LANES // 2
+"""Elements of a row that is written out: the code grows with them."""
+MOST_ITEMS = 200
+"""Operations of all columns."""
+FEWEST_ROWS = LANES // 4
+"""Rows of which half a vector is worth writing."""
+LITERAL = 64
+"""Numbers up to this stand in the text."""
+
+
+def build_rows(group: Group, escaping: set[int]) -> Built:
+    """The kernel of a group; if its rows are short, with a form for rows of that size before the one for all sizes."""
+    built = build(group, escaping)
+    short = _short_form(group, escaping, built.nest)
+    if short is None:
+        return built
+    kernel = built.kernel
+    written = Kernel(built.nest.dtypes, len(built.nest.ints), [short, *kernel.body])
+    return Built(written, built.nest, built.head, built.cut)
+
+
+def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
+    """The form for short rows, under the condition that they are; None if they are not, or cannot be written out."""
+    if nest.inner is None or not nest.rows or nest.inner_run is None:
+        return None
+    columns = hint(nest.inner)
+    start = nest.inner_run[0]
+    if not 2 <= columns <= MOST_COLUMNS or hint(nest.rows[-1]) < FEWEST_ROWS:
+        return None
+    if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
+        return None
+    written = _WrittenOut(group, escaping, start, nest.inner, columns)
+    if len(written.items) > MOST_ITEMS:
+        return None
+    condition = f"{nest.size(nest.inner)} == {columns}"
+    own = _ShortNest(written, nest)
+    body = build(written.group, written.escaping, part=own).kernel.body
+    return If(condition, [*body, Return("0")]) if len(nest.bound) <= MAX_BUFFERS else None
+
+
+def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
+    if item.window is not None or item.at is not None or item.calls or item.function == ONE_OF_ROW:
+        return False
+    if item.kind == "map":
+        return len(item.dims) == dims or len(item.dims) <= start
+    is_sum = item.kind in ("rows", "cols") and REDUCERS[item.function] is SUM
+    return is_sum and item.split == start and item.dtype.kind == "f" and item.dtype == item.out.dtype
+
+
+@dataclass(eq=False)
+class _WrittenOut:
+    """A group with its columns written out.
+
+    Attributes
+    ----------
+    original : new buffer's id -> the buffer of the group that it stands for, a column of it maybe.
+    place_of : id of a new access -> its column, where that is not part of the offset.
+    """
+
+    source: Group
+    outside: set[int]
+    start: int
+    inner: Any
+    columns: int
+    items: list[Item] = field(default_factory=list)
+    escaping: set[int] = field(default_factory=set)
+    original: dict[int, ArrayBuffer] = field(default_factory=dict)
+    place_of: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._own = {item.out.id for item in self.source.items}
+        self._made: dict[tuple[int, int], ArrayBuffer] = {}
+        self._numbers = count(1 << 40)
+        for item in self.source.items:
+            self._write_out(item)
+        leads = {item.lead for item in self.source.items if item.kind == "cols"}
+        breaks = 0
+        for item in self.items:
+            for access in item.accesses:
+                breaks |= access.breaks
+        dims = self.source.dims[: self.start]
+        self.group = Group(self.items, dims, sizes_key(dims), min(leads) if leads else None, breaks)
+
+    def _write_out(self, item: Item) -> None:
+        full = len(item.dims) > self.start
+        dims = item.dims[: self.start]
+        if item.kind == "rows":
+            self._sum_of_row(item, dims)
+        elif item.kind == "cols":
+            strides = contiguous_strides((*dims[: item.lead], self.inner))[: item.lead]
+            for j in range(self.columns):
+                operands = [self._column(o, dims, j) for o in item.operands]
+                self._add(item, "rows", dims, operands, item.function, (item.out, strides, j), item.lead)
+        else:
+            strides = contiguous_strides(item.dims)[: self.start]
+            for j in range(self.columns if full else 1):
+                operands = [self._column(o, dims, j) for o in item.operands]
+                made = self._add(item, "map", dims, operands, item.function, (item.out, strides, j) if full else None)
+                self._made[item.out.id, j if full else -1] = made
+                if not full:
+                    self._keep(item, made)
+
+    def _sum_of_row(self, item: Item, dims: Sizes) -> None:
+        """The additions of S: halves of the lanes, as far as they hold elements."""
+        terms = [self._column(item.operands[0], dims, j) for j in range(self.columns)]
+        half = LANES // 2
+        while half:
+            for j in range(min(half, max(len(terms) - half, 0))):
+                terms[j] = self._whole(self._add(item, "map", dims, [terms[j], terms[j + half]], SUM.join, None), dims)
+            terms = terms[:half]
+            half //= 2
+        made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], SUM.join, None)
+        self._made[item.out.id, -1] = made
+        self._keep(item, made)
+
+    def _whole(self, buffer: ArrayBuffer, dims: Sizes) -> Operand:
+        return Operand(make_access(buffer, 0, dims, contiguous_strides(dims)), buffer.dtype)
+
+    def _keep(self, item: Item, made: ArrayBuffer) -> None:
+        self.original[made.id] = item.out
+        made.into = item.out
+        if item.out.id in self.outside:
+            self.escaping.add(made.id)
+
+    def _add(
+        self, item: Item, kind: str, dims: Sizes, operands: list[Operand], function: str,
+        part: tuple[ArrayBuffer, Sizes, int] | None, split: int | None = None,
+    ) -> ArrayBuffer:  # fmt: skip
+        """Add an item; `part` says of which buffer its result is a column, with which strides."""
+        out = ArrayBuffer(next(self._numbers), item.out.dtype, dims if split is None else dims[:split])
+        window = None
+        if part is not None:
+            window = self._place(item.out, 0, dims[: len(part[1])], part[1], 1, part[2])
+            self._keep(item, out)
+        made = Item(
+            next(self._numbers), item.node, kind, dims, function, item.dtype, operands, [out], split=split,
+            window=window,
+        )  # fmt: skip
+        out.maker = made
+        self.items.append(made)
+        return out
+
+    def _column(self, operand: Operand, dims: Sizes, j: int) -> Operand:
+        """Column `j` of an operand."""
+        access = operand.source
+        if isinstance(access, Const):
+            return operand
+        own, strides = len(dims), access.strides
+        step = strides[-1] if len(strides) > self.start else 0
+        if access.buffer.id in self._own:
+            made = self._made.get((access.buffer.id, -1)) or self._made[access.buffer.id, j]
+            shape = made.shape
+            steps = (*contiguous_strides(shape), *[0] * (own - len(shape)))
+            return Operand(make_access(made, 0, dims, steps), operand.dtype)
+        return Operand(self._place(access.buffer, access.offset, dims, strides[:own], step, j), operand.dtype)
+
+    def _place(self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int) -> Access:
+        beside = is_literal(step, 1) and bool(strides) and size_key(strides[-1]) == size_key(self.inner)
+        if not beside and j and not is_literal(step, 0):
+            offset = offset + j * step
+        access = make_access(buffer, offset, dims, strides)
+        if beside:
+            self.place_of[id(access)] = j
+        return access
+
+
+class _ShortNest(Nest):
+    """Names for the form for short rows: slots and arguments are those of the kernel."""
+
+    def __init__(self, written: _WrittenOut, around: Nest) -> None:
+        super().__init__(written.group)
+        self.written, self.around = written, around
+        self.bound, self.ints, self.dtypes = around.bound, around.ints, around.dtypes
+        self._count = around.names
+
+    def size(self, value: Any) -> str:
+        """The name of a size; that of a row, and small numbers, are numbers in the text."""
+        name = size_key(value)
+        if name == size_key(self.written.inner):
+            return str(self.written.columns)
+        return str(name) if type(name) is int and 0 <= name <= LITERAL else self.around.size(value)
+
+    def slot(self, thing: Any) -> str:
+        """The name of a buffer's slot."""
+        return self.around.slot(self.written.original.get(thing.id, thing) if isinstance(thing, ArrayBuffer) else thing)
+
+    def scratch(self, dtype: np.dtype[Any], elements: Any) -> Any:
+        """New scratch memory."""
+        return self.around.scratch(dtype, elements)
+
+    def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
+        """The element at which an access is."""
+        place = super().place(access, rows, column, part)
+        j = self.written.place_of.get(id(access), 0)
+        if not j:
+            return place
+        if place.var:
+            return Place(place.buffer, place.base, place.var, place.step, str(j))
+        return Place(place.buffer, f"{place.base} + {j}" if place.base else str(j))

@@ -1,0 +1,92 @@
+"""Rows of a few elements: written out column by column, in one kernel, with the bits of the sums that they are."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from tests.bits import assert_all_same_bits
+
+
+def distances(tw):
+    def loss(x, y, w):
+        d = x[:, None, :] - y[None, :, :]
+        near = tw.exp(-(d * d).sum(-1))
+        return (near * w).sum() + ((d * near[:, :, None]).sum(1) ** 2).sum()
+
+    def call(x, y, w):
+        value, gradients = tw.value_and_grad(loss, (0, 1, 2))(x, y, w)
+        return (value, *gradients)
+
+    return tw.function(call)
+
+
+def rows(tw):
+    def call(x, w, g):
+        def f(x, w):
+            z = x * w
+            return (z - z.mean(1, True)) / tw.sqrt((z * z).sum(1, True)), (x + w).sum(0)
+
+        y, pullback = tw.vjp(f, x, w)
+        return (*y, *pullback((g, g.sum(0))))
+
+    return tw.function(call)
+
+
+def arrays(*shapes, dtype=np.float32):
+    rng = np.random.default_rng(sum(map(sum, shapes)))
+    made = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    made[0][0] = -0.0
+    return made
+
+
+@pytest.mark.parametrize("columns", [2, 3, 5, 8, 9])
+def test_columns_have_the_bits_of_the_sum(columns):
+    """Compiled for short rows first, then run with one more and many more columns, and with other numbers of rows."""
+    pairs, compiled = distances(static), rows(static)
+    for m, n, k in ((17, 21, columns), (40, 7, columns), (5, 33, columns + 1), (2, 3, 70)):
+        operands = arrays((m, k), (n, k), (m, n))
+        assert_all_same_bits(pairs(*operands), distances(dynamic)(*operands), f"distances {m, n, k}")
+    for n, k in ((1030, columns), (19, columns), (4, columns), (19, 40)):
+        operands = arrays((n, k), (k,), (n, k), dtype=np.float64)
+        assert_all_same_bits(compiled(*operands), rows(dynamic)(*operands), f"rows {n, k}")
+
+
+@pytest.mark.parametrize("value", [-0.0, np.nan, np.inf])
+def test_what_is_special_stays(value):
+    x = np.full((33, 3), value, np.float32)
+    x[1, 1:], x[2, :2] = 0.0, -np.inf
+
+    def sums(tw):
+        return tw.function(lambda x: ((x * 1.5).sum(1), (x * x).sum(0), x * 2 - x.sum(1, True)))
+
+    assert_all_same_bits(sums(static)(x), sums(dynamic)(x), f"sums of {value}")
+
+
+def test_distances_are_one_kernel_of_vectors():
+    """The pairs are a loop without lanes in memory: what is summed over coordinates stays in registers."""
+
+    @static.function
+    def f(x, y):
+        d = x[:, None, :] - y[None, :, :]
+        return static.exp(-(d * d).sum(-1))
+
+    x, y = arrays((50, 3), (40, 3))
+    found = np.asarray(f(x, y))
+    assert len(f.explain().kernels) == 1
+    short, others = f.source.split("return 0", 1)
+    assert "== 3:" in short
+    assert "fold_lanes(" not in short
+    assert "fold_lanes(" in others
+    assert "llvm.masked.gather" in f.llvm
+    exact = np.exp(-((x[:, None].astype(np.float64) - y) ** 2).sum(-1))
+    np.testing.assert_allclose(found, exact, rtol=1e-5)
+
+
+def test_gradients_of_distances_do_not_move_the_whole():
+    """No judge's code is shared: a loss of differences does not change if all points move, so its gradients cancel."""
+    x, y, w = arrays((30, 3), (20, 3), (30, 20))
+    _, dx, dy, _ = distances(static)(x, y, w)
+    total = np.asarray(dx, np.float64).sum(0) + np.asarray(dy, np.float64).sum(0)
+    np.testing.assert_allclose(total, 0, atol=1e-3)
+    assert np.abs(np.asarray(dx)).max() > 0.1
