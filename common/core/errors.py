@@ -82,7 +82,7 @@ class LinAlgError(TwingradError, RuntimeError, ValueError):
     """A matrix is singular, or not positive-definite, or an algorithm does not converge for it."""
 
 
-class AllocationError(TwingradError, MemoryError, RuntimeError):
+class AllocationError(TwingradError, RuntimeError, MemoryError):
     """A result that does not fit into memory."""
 
 

@@ -73,7 +73,7 @@ def scratch_of_panels(kernel: str, o: Any, groups: Any, inner: Any, places: Any,
 _AT = """ox = {at} % ow
 oy = {at} // ow % oh
 oz = {at} // (ow * oh) % od
-image = {at} // l
+image = {at} // lay
 """
 """Of a window: where it is among those of its image, and its image."""
 
@@ -163,11 +163,11 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     panel = panel + part * ({DEEP} + o) * {_SWATH}
     y_ = panel + {DEEP * _SWATH}
     swath = {_TOGETHER} * columns
-    high = (n * l + swath - 1) // swath
+    high = (n * lay + swath - 1) // swath
     for task in range((groups * high - part + step - 1) // step):
         group = (task * step + part) // high
         q = (task * step + part) % high * swath
-        some = min(swath, n * l - q)
+        some = min(swath, n * lay - q)
         for p in range(0, inner, {DEEP}):
             deep = min({DEEP}, inner - p)
 """
@@ -180,16 +180,16 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
                 multiply_panel(s, first, 1, height, deep, o, s, at, deep, here, s, y_ + e, {_SWATH}, p)
         t = 0
         while t < some:
-            many = min(l - (q + t) % l, some - t)
-            to = (q + t) // l * groups * o * l + group * o * l + (q + t) % l
+            many = min(lay - (q + t) % lay, some - t)
+            to = (q + t) // lay * groups * o * lay + group * o * lay + (q + t) % lay
 """
         + (f"""            for r in range(o):
                 extra = b_[group * o + r]
-                e = to + r * l
+                e = to + r * lay
                 f = y_ + r * {_SWATH} + t
                 for j in range(many):
                     out[e + j] = s[f + j] + extra
-""" if bias else f"            copy_windows(s, y_ + t, out, to, 0, many, many, 1, o, {_SWATH}, l)\n")
+""" if bias else f"            copy_windows(s, y_ + t, out, to, 0, many, many, 1, o, {_SWATH}, lay)\n")
         + "            t = t + many\n    return 0\n"
     )  # fmt: skip
 
@@ -223,16 +223,17 @@ def input_source(dtype: Any, part: bool = False) -> str:
     begin = n * part // step
     end = n * (part + 1) // step
 {indented(zeros, 4)}    swath = {_TOGETHER} * columns
-    high = ((end - begin) * l + swath - 1) // swath
+    high = ((end - begin) * lay + swath - 1) // swath
     for task in range(groups * high):
         group = task // high
-        q = begin * l + (high - 1 - task % high) * swath
-        some = min(swath, end * l - q)
+        q = begin * lay + (high - 1 - task % high) * swath
+        some = min(swath, end * lay - q)
         t = 0
         while t < some:
-            many = min(l - (q + t) % l, min(columns - t % columns, some - t))
-            place = ((q + t) // l * groups + group) * o * l + (q + t) % l
-            copy_windows(g, place, s, panel + t // columns * columns * o + t % columns, 0, many, many, 1, o, l, columns)
+            many = min(lay - (q + t) % lay, min(columns - t % columns, some - t))
+            place = ((q + t) // lay * groups + group) * o * lay + (q + t) % lay
+            to = panel + t // columns * columns * o + t % columns
+            copy_windows(g, place, s, to, 0, many, many, 1, o, lay, columns)
             t = t + many
         for b in range(0, c, channels):
             rows = min(channels, c - b) * k
@@ -265,13 +266,13 @@ def weight_source(dtype: Any, part: bool = False) -> str:
     panel = windows + {_TURNED * _WIDTH * _LINE}
     turns = (inner + {_TURNED} * columns - 1) // ({_TURNED} * columns)
     for group in range(groups):
-        for q in range(0, n * l, {DEEP}):
-            deep = min({DEEP}, n * l - q)
+        for q in range(0, n * lay, {DEEP}):
+            deep = min({DEEP}, n * lay - q)
             t = 0
             while t < deep:
-                many = min(l - (q + t) % l, deep - t)
-                place = ((q + t) // l * groups + group) * o * l + (q + t) % l
-                copy_windows(g, place, s, rows_ + t, 0, many, many, 1, o, l, {_LINE})
+                many = min(lay - (q + t) % lay, deep - t)
+                place = ((q + t) // lay * groups + group) * o * lay + (q + t) % lay
+                copy_windows(g, place, s, rows_ + t, 0, many, many, 1, o, lay, {_LINE})
                 t = t + many
             for turn in range((turns - part + step - 1) // step):
                 r = (turn * step + part) * {_TURNED} * columns

@@ -47,11 +47,11 @@ _SIZES = "".join(f"    {name} = args[{i}]\n" for i, name in enumerate(_NAMES)) +
         od = 1
         oh = 1
     plane = d * h * w
-    l = od * oh * ow
+    lay = od * oh * ow
     wide()
 """
 
-_SHARE = f"""    if n * l * groups * o * inner >= {_SHARED} and there_are_threads({{x}}) != 0:
+_SHARE = f"""    if n * lay * groups * o * inner >= {_SHARED} and there_are_threads({{x}}) != 0:
         share_{{name}}(bufs, args, {{x}}, {_ARGS}, {PARTS})
         return 0
     part = 0

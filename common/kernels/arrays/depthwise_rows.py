@@ -112,7 +112,7 @@ while half > 0:
 if inner % {LANES} != 0:
     for t in range(size):
         s[a + t] = s[a + t] + zero
-to = (image * groups + group) * l + at
+to = (image * groups + group) * lay + at
 for t in range(size):
     out[to + t] = {end}
 """
@@ -145,7 +145,7 @@ def input_row_source(dtype: Any, part: bool = False) -> str:
         for j in range(inner):
 {indented(_PLACE, 12)}            for oz in range(od):
 {indented(_INSIDE, 16)}                to = place + top * sh * w
-                e = (image * groups + group) * l + (oz * oh + top) * ow
+                e = (image * groups + group) * lay + (oz * oh + top) * ow
                 b = group * inner + j
                 add_products(g, e, w_, b, out, to, from_, until, sw, bottom - top, ow, sh * w)
     return 0
@@ -156,8 +156,8 @@ def input_row_source(dtype: Any, part: bool = False) -> str:
 def weight_row_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_weight_row`` for float32 or float64; or of a part, as of ``conv_row``."""
     kind = np.dtype(dtype)
-    gathered = _rows_of("copy_windows(x, place, s", "a") + f"""e0 = (image * groups + group) * l + at
-fuse_lanes(g, e0, s, a, s, e, (image * l + at) % {LANES}, high * wide_)
+    gathered = _rows_of("copy_windows(x, place, s", "a") + f"""e0 = (image * groups + group) * lay + at
+fuse_lanes(g, e0, s, a, s, e, (image * lay + at) % {LANES}, high * wide_)
 """
     return (
         head("conv_weight_row", ("g", "x", "out"), kind, part) + turns("conv_weight_row", "g", part)
@@ -171,7 +171,7 @@ fuse_lanes(g, e0, s, a, s, e, (image * l + at) % {LANES}, high * wide_)
             s[e + t] = zero
         for image in range(n):
 {indented(_PLACE, 12)}{indented(_BLOCKS, 12)}{indented(_INSIDE + gathered, 24)}        total = fold_lanes(s, e)
-        if n * l % {LANES} != 0:
+        if n * lay % {LANES} != 0:
             total = total + zero
         out[group * inner + j] = total
     return 0
