@@ -51,6 +51,7 @@ CONTENTS = {
     "linalg.add_products": "addbmm addmm addmv addr baddbmm |",
     "linalg.attention": "scaled_dot_product_attention |",
     "linalg.attention_kernel": "| attention attention_backward",
+    "linalg.attention_masked": "| attention_masked attention_masked_backward",
     "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
     "linalg.contract": "inner outer tensordot |",
     "linalg.distances": "cdist dist pairwise_distance pdist |",

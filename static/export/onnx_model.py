@@ -306,7 +306,13 @@ class OnnxWriter:
         """Add a call of a function that says what an op is in ONNX; who knows the op need not read the function."""
         operands, dtype = self._operands(node), node.outputs[0].dtype
         attrs = {name: int(x) for name, x in node.attrs.items()}
-        parts = [node.name, *([] if dtype == np.float32 else [str(dtype)]), *(f"{k}_{x}" for k, x in attrs.items())]
+        bools = (
+            node.op is not None
+            and node.op.kind == "kernel"
+            and any(getattr(x, "dtype", None) == np.bool_ for x in node.operands)
+        )
+        kinds = [*(["bool"] if bools else []), *([] if dtype == np.float32 else [str(dtype)])]
+        parts = [node.name, *kinds, *(f"{k}_{x}" for k, x in attrs.items())]
         name = ".".join(parts)
         if (DOMAIN, name) not in self.functions:
             outer = self.nodes, self.numbers

@@ -51,6 +51,7 @@ from common.compiler.primitives import from_bits
 from common.core.numerics import LANES
 from common.kernels.arrays import (
     arg_extremes,
+    attention_blocks,
     extremes,
     fold_columns,
     fold_rows,
@@ -129,7 +130,7 @@ NAMESPACE: dict[str, Any] = {
         _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
         *(
             _define(f"share_{kernel}", "wwtii", partial(gemm_threads.share_items, kernel=kernel), apart=False)
-            for kernel in ("attention", "attention_backward", *KERNELS)
+            for kernel in (*attention_blocks.KERNELS, *KERNELS)
         ),
     )
 }

@@ -8,10 +8,10 @@ from typing import Any
 from common.core.errors import ArgumentError, ShapeError
 from common.ops.index.advanced_keys import along
 from common.ops.linalg.attention_kernel import in_blocks, is_one_kernel
+from common.ops.linalg.attention_masked import batched_mask, in_masked_blocks, masked_softmax
 from common.ops.linalg.matmul import matmul
-from common.ops.math.compare import eq, le, logical_not, logical_or, where
+from common.ops.math.compare import le, where
 from common.ops.reduce.softmax import softmax
-from common.ops.reduce.truth import all, any
 from common.ops.shape.repeat import repeat_interleave
 from common.ops.shape.view import transpose
 
@@ -68,19 +68,14 @@ def scaled_dot_product_attention(
     query = query * factor
     if attn_mask is None and not dropout_p and is_one_kernel(query, key, src):
         return in_blocks(query, key, src, is_causal)
+    if attn_mask is not None and not dropout_p and is_one_kernel(query, key, src):
+        mask = batched_mask(attn_mask, query, key)
+        if mask is not None:
+            return in_masked_blocks(query, key, src, mask)
     scores = matmul(query, transpose(key, -2, -1))
-    blind = None  # rows without any key
     if is_causal:
         scores = where(le(along(scores.shape[-1], 0), along(scores.shape[-2], 1)), scores, -math.inf)
-    elif attn_mask is not None and attn_mask.dtype.kind == "b":
-        blind = logical_not(any(attn_mask, -1, True))
-        scores = where(logical_or(attn_mask, blind), scores, -math.inf)  # no row of -inf only: its softmax is nan
-    elif attn_mask is not None:
-        blind = all(eq(attn_mask, -math.inf), -1, True)
-        scores = where(blind, 0.0, scores + attn_mask)
-    weights = softmax(scores, -1)
-    if blind is not None:
-        weights = where(blind, 0.0, weights)
+    weights = softmax(scores, -1) if attn_mask is None else masked_softmax(scores, attn_mask)
     if dropout_p:
         from common.random.generator import dropout
 

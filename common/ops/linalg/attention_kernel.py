@@ -27,7 +27,14 @@ from common.ops.shape.view import reshape
 _SIZES = (((2, 3, 4), (2, 5, 4), (2, 5, 3)), ((1, 5, 2), (1, 5, 2), (1, 5, 2)), ((2, 4, 3), (2, 2, 3), (2, 2, 4)))
 
 
-def _check(query: Spec, key: Spec, value: Spec) -> None:
+def check(query: Spec, key: Spec, value: Spec) -> None:
+    """Check operands of attention.
+
+    Raises
+    ------
+    ShapeError : other than three dimensions, or sizes that do not fit.
+    DTypeError : other than one dtype of floats.
+    """
     for x in (query, key, value):
         if x.ndim != 3:
             raise ShapeError(f"attention: expected a 3-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
@@ -39,12 +46,12 @@ def _check(query: Spec, key: Spec, value: Spec) -> None:
 
 
 def _attention_spec(query: Spec, key: Spec, value: Spec, *, causal: bool) -> Any:
-    _check(query, key, value)
+    check(query, key, value)
     return Spec((*query.shape[:2], value.shape[2]), query.dtype)
 
 
 def _backward_spec(query: Spec, key: Spec, value: Spec, cotangent: Spec, *, causal: bool) -> Any:
-    _check(query, key, value)
+    check(query, key, value)
     return tuple(Spec(x.shape, x.dtype) for x in (query, key, value))
 
 
@@ -87,25 +94,34 @@ def _sums(x: np.ndarray) -> np.ndarray:
 def _oracle(query: np.ndarray, key: np.ndarray, value: np.ndarray, causal: bool) -> Any:
     from common.kernels.arrays import gemm
 
-    return gemm.oracle(_weights(query, key, causal), value)
+    return gemm.oracle(oracle_weights(_scores(query, key, causal)), value)
 
 
-def _weights(query: np.ndarray, key: np.ndarray, causal: bool) -> Any:
+def oracle_weights(scores: np.ndarray, blind: Any = False) -> Any:
+    """Softmax of rows of scores in numpy; 0 in rows that are `blind`."""
     from common.compiler.primitives import evaluate
     from common.core.op import REGISTRY
 
-    scores = _scores(query, key, causal)
-    top = scores.max(-1) if key.shape[1] else np.zeros(scores.shape[:-1], scores.dtype)
+    top = scores.max(-1) if scores.shape[-1] else np.zeros(scores.shape[:-1], scores.dtype)
+    top = np.where(blind, scores.dtype.type(0), top)
     raised = np.asarray(evaluate(REGISTRY["exp"].scalar, scores - top[..., None]))
-    return raised / _sums(raised)[..., None]
+    with np.errstate(invalid="ignore"):
+        weights = raised / _sums(raised)[..., None]
+    return np.where(np.broadcast_to(np.asarray(blind)[..., None], weights.shape), scores.dtype.type(0), weights)
 
 
 def _backward_oracle(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, cotangent: np.ndarray, causal: bool
 ) -> Any:
+    return oracle_gradients(oracle_weights(_scores(query, key, causal)), query, key, value, cotangent)
+
+
+def oracle_gradients(
+    weights: np.ndarray, query: np.ndarray, key: np.ndarray, value: np.ndarray, cotangent: np.ndarray
+) -> Any:
+    """Gradients by query, key and value in numpy."""
     from common.kernels.arrays import gemm
 
-    weights = _weights(query, key, causal)
     slopes = gemm.oracle(cotangent, value, False, True)
     slopes = weights * (slopes - _sums(slopes * weights)[..., None])
     return gemm.oracle(slopes, key), gemm.oracle(slopes, query, True), gemm.oracle(weights, cotangent, True)
@@ -115,11 +131,13 @@ def _rule(g: Any, query: Any, key: Any, value: Any, causal: bool) -> Any:
     return attention_backward_(query, key, value, g, causal=causal)
 
 
-def _product(a: Any, b: Any, trans_a: bool = False, trans_b: bool = False) -> Any:
+def batched_product(a: Any, b: Any, trans_a: bool = False, trans_b: bool = False) -> Any:
+    """Products of matrices (batch, m, k) and (batch, k, n)."""
     return bmm_(a, b, trans_a=trans_a, trans_b=trans_b)
 
 
-def _rows(x: Any) -> Any:
+def row_sums(x: Any) -> Any:
+    """Sums over the last dimension, which stays."""
     return sum_(x, dim=(2,), keepdim=True)
 
 
@@ -128,37 +146,41 @@ def _plus(x: Any, y: Any) -> Any:
 
 
 def _backward_rule(g: Any, query: Any, key: Any, value: Any, cotangent: Any, causal: bool) -> Any:
+    scores = batched_product(query, key, trans_b=True)
+    if causal:
+        scores = where(eq(tril_(ones_like(scores), diagonal=0), 0), -math.inf, scores)
+    return backward_gradients(g, query, key, value, cotangent, softmax_(scores, dim=2))[:4]
+
+
+def backward_gradients(g: Any, query: Any, key: Any, value: Any, cotangent: Any, weights: Any) -> Any:
     """The gradients of ``sum(a dq + b dk + c dv)``; P are the weights, H = h v^T, and D = P (H - S(H P)).
 
     With W = a k^T + q b^T, w = S(W P) and Y = P (W - w): dh = Y v + P c and dv = Y^T h. With Z = W D / P - w H + h c^T
-    and X = P (Z - S(Z P)): dq = X k + D b and dk = X^T q + D^T a.
+    and X = P (Z - S(Z P)): dq = X k + D b and dk = X^T q + D^T a. X, the last, is the gradient of what is added to the
+    scores.
     """
     a, b, c = g
-    scores = _product(query, key, trans_b=True)
-    if causal:
-        scores = where(eq(tril_(ones_like(scores), diagonal=0), 0), -math.inf, scores)
-    weights = softmax_(scores, dim=2)
-    slopes = _product(cotangent, value, trans_b=True)
-    centred = slopes - _rows(slopes * weights)
-    inner = None if a is None else _product(a, key, trans_b=True)
-    inner = _plus(inner, None if b is None else _product(query, b, trans_b=True))
+    slopes = batched_product(cotangent, value, trans_b=True)
+    centred = slopes - row_sums(slopes * weights)
+    inner = None if a is None else batched_product(a, key, trans_b=True)
+    inner = _plus(inner, None if b is None else batched_product(query, b, trans_b=True))
     to_weights = to_value = to_cotangent = None
     if inner is not None:
-        mean = _rows(inner * weights)
+        mean = row_sums(inner * weights)
         turned = weights * (inner - mean)
-        to_value, to_cotangent = _product(turned, cotangent, trans_a=True), _product(turned, value)
+        to_value, to_cotangent = batched_product(turned, cotangent, trans_a=True), batched_product(turned, value)
         to_weights = inner * centred - mean * slopes
     if c is not None:
-        to_cotangent = _plus(to_cotangent, _product(weights, c))
-        to_weights = _plus(to_weights, _product(cotangent, c, trans_b=True))
-    to_scores = weights * (to_weights - _rows(to_weights * weights))
-    to_query, to_key = _product(to_scores, key), _product(to_scores, query, trans_a=True)
+        to_cotangent = _plus(to_cotangent, batched_product(weights, c))
+        to_weights = _plus(to_weights, batched_product(cotangent, c, trans_b=True))
+    to_scores = weights * (to_weights - row_sums(to_weights * weights))
+    to_query, to_key = batched_product(to_scores, key), batched_product(to_scores, query, trans_a=True)
     both = weights * centred
     if b is not None:
-        to_query = to_query + _product(both, b)
+        to_query = to_query + batched_product(both, b)
     if a is not None:
-        to_key = to_key + _product(both, a, trans_a=True)
-    return to_query, to_key, to_value, to_cotangent
+        to_key = to_key + batched_product(both, a, trans_a=True)
+    return to_query, to_key, to_value, to_cotangent, to_scores
 
 
 def _samples(rng: Rng, dtype: Any) -> list[Any]:

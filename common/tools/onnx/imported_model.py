@@ -25,7 +25,7 @@ OLDEST, NEWEST = 6, 28
 _THEMES = ("elementwise", "shape", "index", "layer", "resize", "recurrent", "control")
 _BUFFERS = {"BatchNormalization": (3, 4)}
 """Operands that are statistics, not parameters."""
-WHOLE = ("attention", "attention_backward")
+WHOLE = ("attention", "attention_backward", "attention_masked", "attention_masked_backward")
 """Ops that are no elementwise ones, of which an exported model has functions; their attributes are bools."""
 
 

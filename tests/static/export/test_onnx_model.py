@@ -42,6 +42,12 @@ def attention(x):
     return static.nn.functional.scaled_dot_product_attention(x, x + 1, x * x, is_causal=True)
 
 
+def masked(x):
+    seen = static.tensor(np.tri(x.shape[1], dtype=bool))
+    attend = static.nn.functional.scaled_dot_product_attention
+    return attend(x, x + 1, x * x, seen) + attend(x, x, x, x[0, :, 0].unsqueeze(0))
+
+
 def told(x):
     static.print(x)
     return x
@@ -106,6 +112,9 @@ CASES = {
     "gradient": (static.grad(lambda x: static.logsumexp(x * x.shape[0], -1).mean()), X),
     "attention": (
         lambda x: static.grad(lambda x: attention(x).square().sum())(x) + attention(x), np.stack([X, X + 1]),
+    ),
+    "masked attention": (
+        lambda x: static.grad(lambda x: masked(x).square().sum())(x) + masked(x), np.stack([X, X + 1]),
     ),
     "places": (static.grad(places), X), "windows": (static.grad(lambda x: pooled(x).square().sum()), IMAGE),
     "gradient of groups": (
