@@ -59,7 +59,7 @@ def path_of(x: Any, name: str) -> Path:
     if family is not None and family.is_quiet(known_family(x)):
         raise _refusal((None, base, None, None, None, "no_grad"), name)
     shown = place[1] if type(place) is tuple else base
-    if shown is not x and shown.grad_fn is None and shown.requires_grad:
+    if shown is not x and shown.requires_grad and shown.is_leaf:
         raise GradientError(
             f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use "
             "no_grad() for an update of a parameter, or the functional form."

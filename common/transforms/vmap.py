@@ -49,6 +49,7 @@ def vmap(
     ShapeError : sizes of the mapped dimension differ.
     GradientError : `func` draws random numbers, and `randomness` is "error"; or it writes what differs between examples
         to a tensor that they share.
+    TraceError : a branch or a loop that examples leave alone, or that is compiled, writes to a tensor from outside it.
     ExampleError : `func` asks for elements, or for a result whose size depends on them.
 
     Examples

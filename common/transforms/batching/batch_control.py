@@ -20,6 +20,7 @@ from common.control.branches import Branches, BranchResults, Choice, choice_run
 from common.control.loop import LoopRun, Ran, Request, loop_run
 from common.control.shape_trace import Abstract, AbstractTensor, AbstractTrace
 from common.core import mode
+from common.core.errors import TraceError
 from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.ops.create.creation import zeros
@@ -28,7 +29,7 @@ from common.tensor.base import TensorBase, spec_of
 from common.tensor.create import lift
 from common.tensor.node import next_number
 from common.transforms.batching import batch_operands
-from common.transforms.batching.batched import Batched, BatchedTensor
+from common.transforms.batching.batched import Batched, BatchedTensor, number
 from common.transforms.batching.some_examples import BranchOfSome
 
 
@@ -63,6 +64,40 @@ def has_shapes_only(trace: Any, x: Any) -> bool:
     return abstract and type(x) is BatchedTensor and x.trace is trace and type(x.payload.value) is not AbstractTensor
 
 
+@contextmanager
+def _body_of(trace: Any, name: str, old: Any, some: bool) -> Iterator[None]:
+    """Context in which a user's function runs as a body: for `some` examples, or to be recorded, it may not write."""
+    outer = trace.outer
+    while type(outer) is type(trace):
+        outer = outer.outer
+    alone = old is None and (some or not (outer is None or isinstance(outer, AbstractTrace)))
+    if alone:
+        trace.bodies.append((name, number()))
+    try:
+        yield
+    finally:
+        if alone:
+            trace.bodies.pop()
+
+
+def require_inside(trace: Any, x: Any) -> None:
+    """Refuse a write in a body to a tensor of the mapped function around it.
+
+    All examples run a branch that some take, and iterations that some have left: the write would reach all of them.
+    A recorded loop or branch has no place for it.
+
+    Raises
+    ------
+    TraceError : the tensor is from outside the body.
+    """
+    if trace.bodies and type(x) is BatchedTensor and x.payload.number < trace.bodies[-1][1]:
+        name = trace.bodies[-1][0]
+        raise TraceError(
+            f"vmap: {name}: a function that it runs writes to a tensor of shape {tuple(x.shape)} from outside; return "
+            "the new value instead"
+        )
+
+
 def run_choice(trace: Any, choice: Choice) -> BranchResults:
     """Run the branch that all examples take; or all branches, and choose among their results."""
     recording = mode.is_grad_enabled()
@@ -74,7 +109,7 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     bodies, reads = [], []
     for i in range(choice.count):
         reads.append(BranchOfSome(REGISTRY["eq"](index, i), trace.outside) if some else None)
-        with trace.branch(reads[-1]):
+        with trace.branch(reads[-1]), _body_of(trace, choice.name, choice.old, True):
             leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
             bodies.append(choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i]))
     for i, body in enumerate(bodies):
@@ -141,7 +176,8 @@ class _ChoiceOfAll:
             leaf(Batched(value, x.mapped, self.trace), recording and y.edge is not None)
             for value, x, y in zip(outside, self.operands, self.choice.operands, strict=True)
         ]
-        return self.choice.step(i, leaves, old if old is None or self.shared else old.example)
+        with _body_of(self.trace, self.choice.name, old, False):
+            return self.choice.step(i, leaves, old if old is None or self.shared else old.example)
 
     def _of_all(self, x: Any, differs: bool) -> Any:
         return batch_operands.spread(x, self.trace.count) if differs else x.value
@@ -282,7 +318,8 @@ class _LoopOfAll:
     def _body(self, outside: Sequence[TensorBase], old: Any) -> Body:
         """One iteration of one example."""
         leaves = self._leaves(outside)
-        body = self.request.step(leaves, old if old is None or self.shared else old.example)
+        with _body_of(self.trace, self.request.name, old, self.chosen):
+            body = self.request.step(leaves, old if old is None or self.shared else old.example)
         payload = self.trace.payload
         self.kept = [payload(new) is payload(was) for new, was in zip(body.carried, leaves)]
         if self.chosen and self.request.condition is not None:

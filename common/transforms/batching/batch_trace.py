@@ -55,6 +55,7 @@ class BatchTrace(OpenTrace):
         self.packers, self.level = packers.get(), mode.dual_level.get()
         self.families: dict[int, Any] = {}
         self.branches: list[BranchOfSome] = []
+        self.bodies: list[tuple[str, int]] = []
         self.scope: list[str] = [] if self.outer is None else self.outer.scope
         self.hooks = 0
         self.replays = mode.replayed()
@@ -257,18 +258,17 @@ class BatchTrace(OpenTrace):
         Raises
         ------
         GradientError : elements of one example would be written to what all examples share.
+        TraceError : see `common.transforms.batching.batch_control.require_inside`.
         """
         payload = self.payload(new)
+        batch_control.require_inside(self, x)
         if batch_control.has_shapes_only(self, x):
             return
         if type(x) is BatchedTensor and x.trace is self:
-            if payload.mapped and not x.payload.mapped:
-                x.payload = payload  # made inside, and shared by nobody else
-            elif x.payload.mapped and not payload.mapped:
+            if x.payload.mapped and not payload.mapped:
                 with self.outside:
-                    x.payload = Batched(batch_operands.spread(payload, self.count), True, self)
-            else:
-                x.payload = payload
+                    payload = Batched(batch_operands.spread(payload, self.count), True, self)
+            x.payload = payload  # one that all examples shared was made inside, and is nobody else's
         elif payload.mapped:
             raise GradientError(
                 "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "

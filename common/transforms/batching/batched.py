@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from common.core.shapes import plain_shape
 from common.core.spec import Spec, Specified
 from common.tensor.base import TensorBase, spec_of
 
+#: Numbers of values, in the order in which they are made.
+number = count().__next__
+
 
 class Batched(Specified):
     """One example of a batch, as an operand of ops.
@@ -25,12 +29,13 @@ class Batched(Specified):
     mapped : whether it has that dimension.
     spec : of one example.
     trace : the call of `vmap` to which it belongs.
+    number : of the value: those that a loop's body makes have higher ones than what it captures.
     """
 
-    __slots__ = ("value", "mapped", "spec", "trace")
+    __slots__ = ("value", "mapped", "spec", "trace", "number")
 
     def __init__(self, value: Any, mapped: bool, trace: Any) -> None:
-        self.value, self.mapped, self.trace = value, mapped, trace
+        self.value, self.mapped, self.trace, self.number = value, mapped, trace, number()
         self.spec = Spec(plain_shape(value)[1:], value.dtype) if mapped else spec_of(value)
 
     @property
