@@ -122,7 +122,7 @@ class _Recurrent(Module, ABC):
             raise ShapeError(f"{type(self).__name__}: Expected packed data of {wanted}, got shape {tuple(data.shape)}")
         x, valid = padded(data, sizes)
         if hx is not None and given.sorted_indices is not None:
-            hx = tuple(F.index_select(lift(h), 1, given.sorted_indices) for h in (hx if self.states > 1 else (hx,)))
+            hx = tuple(F.index_select(lift(h), 1, given.sorted_indices) for h in self._pair(hx))
             hx = hx if self.states > 1 else hx[0]
         x, finals = self._layers(x, self._starts(x, hx, True), lift(valid[..., None]))
         last = tuple(F.stack(h) for h in zip(*finals))
@@ -157,7 +157,7 @@ class _Recurrent(Module, ABC):
         if hx is None:
             rows = F.zeros_like(x[0, :, :1])
             return [[rows + F.zeros_like(self.weight_hh_l0[:n, 0]) for n in self._widths()]] * count
-        given = [lift(h) if batched else lift(h).unsqueeze(1) for h in (hx if self.states > 1 else (hx,))]
+        given = [lift(h) if batched else lift(h).unsqueeze(1) for h in self._pair(hx)]
         for h, width in zip(given, self._widths(), strict=True):
             wanted = (count, x.shape[1], width)
             if h.ndim != 3 or any(not same(m, n) and m != n for m, n in zip(h.shape, wanted)):
@@ -165,6 +165,19 @@ class _Recurrent(Module, ABC):
                 got = tuple(h.shape) if batched else (*h.shape[:1], *h.shape[2:])
                 raise ShapeError(f"{type(self).__name__}: Expected hidden size {shown}, got {got}")
         return [[h[k] for h in given] for k in range(count)]
+
+    def _pair(self, hx: Any) -> Any:
+        """What is given of each kind of state.
+
+        Raises
+        ------
+        ArgumentError : not as many as there are kinds.
+        """
+        if self.states == 1:
+            return (hx,)
+        if not isinstance(hx, (tuple, list)) or len(hx) != self.states:
+            raise ArgumentError(f"{type(self).__name__}: hx is a pair (h_0, c_0), got {type(hx).__name__}")
+        return hx
 
     def _widths(self) -> list[int]:
         """Sizes of the states: h, which may be projected, and the others."""

@@ -134,6 +134,7 @@ AttributeError | line().foo | 'Linear' object has no attribute 'foo'
 AttributeError | ones(2).foo | 'Tensor' object has no attribute 'foo'
 AttributeError | tw.foo | has no attribute
 NotImplementedError | nn.Module()(ones(2)) | Module [Module] is missing the required
+TypeError | nn.LSTM(2, 3)(ones(4, 2), ones(1, 3)) | LSTM: hx is a pair (h_0, c_0), got Tensor
 TypeError | ones("a") | size(): argument 'size' must be int, not str
 TypeError | tw.zeros(2.5) | size(): argument 'size' must be int, not
 RuntimeError | tw.zeros(-1) | Trying to create tensor with negative

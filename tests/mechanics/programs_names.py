@@ -71,3 +71,13 @@ def names_survive_a_write_to_the_base(tw):
     y.mul_(2)
     assert _name(y) == "MulBackward0"
     assert view.grad_fn is not None
+
+
+def a_choice_between_numbers_has_the_default_dtype(tw):
+    condition = tw.tensor([True, False])
+    for a, b, dtype in ((0.5, -1.0, tw.float32), (1, 0.5, tw.float32), (0.5, 1, tw.float32), (1, 0, tw.int64),
+                        (True, False, tw.bool)):  # fmt: skip
+        chosen = tw.where(condition, a, b)
+        assert chosen.dtype == dtype
+        assert chosen.tolist() == [a, b]
+    assert tw.where(condition, tw.ones(2, dtype=tw.float64), 0.5).dtype == tw.float64

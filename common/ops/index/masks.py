@@ -22,7 +22,8 @@ from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
 from common.ops.shape.view import expand, reshape
 from common.ops.sort.data_dependent import elements
-from common.tensor.create import lift
+from common.tensor.base import NUMBERS
+from common.tensor.create import lift, operand
 
 _KEEP = "keep the shape with where(mask, x, 0), x * mask or masked_fill(x, ~mask, 0), or call it outside"
 _POSITIONS = "use the condition itself as a mask in where or masked_fill, or call it outside and pass the result in"
@@ -70,6 +71,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         raise DTypeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )
+    if float in (type(a), type(b)) and isinstance(a, NUMBERS) and isinstance(b, NUMBERS):
+        a = operand(float(a), b)  # numbers alone are of the default dtype
     return compare.where(condition, a, b)
 
 
