@@ -133,3 +133,9 @@ def test_what_a_branch_has_made_is_written_there(tw):
 
     found = tw.vmap(lambda r: tw.cond(r.sum() > 0.5, doubled, lambda v: v * 3, r))(tw.tensor(X))
     np.testing.assert_array_equal(np.asarray(found), np.stack([np.abs(X[0] * [2, 2, 1]), X[1] * 3]))
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_a_branch_that_some_examples_take_writes_to_its_operand(tw):
+    found = tw.vmap(lambda r: tw.cond(r.sum() > 0.5, lambda v: v.mul_(2), lambda v: v * 3, r))(tw.tensor(X))
+    np.testing.assert_array_equal(np.asarray(found), [X[0] * 2, X[1] * 3])

@@ -72,7 +72,7 @@ def _body_of(trace: Any, name: str, old: Any, some: bool) -> Iterator[None]:
         outer = outer.outer
     alone = old is None and (some or not (outer is None or isinstance(outer, AbstractTrace)))
     if alone:
-        trace.bodies.append((name, number()))
+        trace.bodies.append((name, number(), []))
     try:
         yield
     finally:
@@ -83,15 +83,14 @@ def _body_of(trace: Any, name: str, old: Any, some: bool) -> Iterator[None]:
 def require_inside(trace: Any, x: Any) -> None:
     """Refuse a write in a body to a tensor of the mapped function around it.
 
-    All examples run a branch that some take, and iterations that some have left: the write would reach all of them.
-    A recorded loop or branch has no place for it.
+    All examples run what some leave alone, so that the write would reach all; what is recorded has no place for it.
 
     Raises
     ------
     TraceError : the tensor is from outside the body.
     """
-    if trace.bodies and type(x) is BatchedTensor and x.payload.number < trace.bodies[-1][1]:
-        name = trace.bodies[-1][0]
+    name, first, given = trace.bodies[-1] if trace.bodies else ("", 0, ())
+    if type(x) is BatchedTensor and x.payload.number < first and not any(x is own for own in given):
         raise TraceError(
             f"vmap: {name}: a function that it runs writes to a tensor of shape {tuple(x.shape)} from outside; return "
             "the new value instead"
@@ -111,6 +110,8 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
         reads.append(BranchOfSome(REGISTRY["eq"](index, i), trace.outside) if some else None)
         with trace.branch(reads[-1]), _body_of(trace, choice.name, choice.old, True):
             leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
+            if choice.old is None:
+                trace.bodies[-1][2].extend(leaves)
             bodies.append(choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i]))
     for i, body in enumerate(bodies):
         if choice.settle is not None:
@@ -172,11 +173,11 @@ class _ChoiceOfAll:
     def _body(self, i: int, outside: Sequence[TensorBase], old: Any) -> Body:
         """A branch of one example over tensors of all of them."""
         recording = mode.is_grad_enabled()
-        leaves = [
-            leaf(Batched(value, x.mapped, self.trace), recording and y.edge is not None)
-            for value, x, y in zip(outside, self.operands, self.choice.operands, strict=True)
-        ]
         with _body_of(self.trace, self.choice.name, old, False):
+            leaves = [
+                leaf(Batched(value, x.mapped, self.trace), recording and y.edge is not None)
+                for value, x, y in zip(outside, self.operands, self.choice.operands, strict=True)
+            ]
             return self.choice.step(i, leaves, old if old is None or self.shared else old.example)
 
     def _of_all(self, x: Any, differs: bool) -> Any:
@@ -317,8 +318,8 @@ class _LoopOfAll:
 
     def _body(self, outside: Sequence[TensorBase], old: Any) -> Body:
         """One iteration of one example."""
-        leaves = self._leaves(outside)
         with _body_of(self.trace, self.request.name, old, self.chosen):
+            leaves = self._leaves(outside)
             body = self.request.step(leaves, old if old is None or self.shared else old.example)
         payload = self.trace.payload
         self.kept = [payload(new) is payload(was) for new, was in zip(body.carried, leaves)]

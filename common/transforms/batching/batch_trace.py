@@ -55,7 +55,7 @@ class BatchTrace(OpenTrace):
         self.packers, self.level = packers.get(), mode.dual_level.get()
         self.families: dict[int, Any] = {}
         self.branches: list[BranchOfSome] = []
-        self.bodies: list[tuple[str, int]] = []
+        self.bodies: list[tuple[str, int, list[TensorBase]]] = []
         self.scope: list[str] = [] if self.outer is None else self.outer.scope
         self.hooks = 0
         self.replays = mode.replayed()
