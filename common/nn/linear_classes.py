@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer, integers
 from common.nn.layers import Linear
 from common.nn.losses import _Loss
 from common.ops import functional as F
@@ -39,12 +40,17 @@ class LinearCrossEntropyLoss(_Loss):
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(reduction)
+        name = type(self).__name__
+        num_classes, out_features = (
+            integer(num_classes, name, "num_classes"),
+            integers(out_features, name, "out_features"),
+        )
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise ShapeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
             raise ArgumentError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         self._hold(weight=weight)
-        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.num_classes, self.out_features = num_classes, out_features
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
         self.linear = Linear(in_features, prod(self.out_features, start=num_classes), bias, device, dtype)
 

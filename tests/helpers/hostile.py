@@ -96,8 +96,16 @@ def asks_for_long(call: Call) -> bool:
     if call.name.endswith((".timeit", "autorange", "Timer.repeat")):
         return True
     given = [*call.args, *call.kwargs.values()]
-    keeps = call.name.endswith((".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector"))
-    return keeps and any(isinstance(x, (TensorBase, np.ndarray)) and (*x.shape, 0)[0] >= 2**20 for x in given)
+    if call.name.endswith("spectral_norm") and any(type(x) is int and x >= 2**20 for x in given):  # iterations
+        return True
+    keeps = (".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector", "default_convert")
+    return call.name.endswith(keeps) and any(_rows(x) >= 2**20 for x in given)
+
+
+def _rows(x: Any) -> int:
+    if isinstance(x, range):
+        return len(x)
+    return int((*x.shape, 0)[0]) if isinstance(x, (TensorBase, np.ndarray)) else 0
 
 
 def rows(seed: int, names: list[str] | None = None) -> dict[str, Callable[[int], Call]]:
