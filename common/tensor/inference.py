@@ -12,7 +12,9 @@ from common.core import mode
 from common.core.errors import GradientError
 from common.core.members import give
 from common.core.op import Op
+from common.core.weak import forgetting
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.view_families import is_outdated
 from common.tensor.write_log import positions_read
 
 
@@ -34,6 +36,8 @@ def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) 
         if not on and mode.is_inference_mode_enabled():  # a view of a tensor of outside: nothing is recorded, yet
             for x in results:
                 x._requires_grad = operands[0]._requires_grad
+                if x._requires_grad:  # while it lives, no op may go round `refuse_saving`
+                    mode.tracing[id(x)] = forgetting(x, mode.tracing, id(x))
     else:
         on = mode.is_inference_mode_enabled()
     for x in results:
@@ -41,12 +45,20 @@ def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) 
 
 
 def refuse_saving(op: Op, operands: Sequence[Any], edges: Sequence[Any]) -> None:
-    """Refuse to record an op whose rules will read an inference tensor.
+    """Refuse to record an op whose rules will read an inference tensor, or whose operand is an outdated view.
 
     Raises
     ------
     GradientError : there is one.
     """
+    for x, edge in zip(operands, edges, strict=True):
+        if edge is not None and is_outdated(x):
+            raise GradientError(
+                "A view was created in inference mode and its base or another view of its base has been modified "
+                "inplace. Given that this use case is ambiguous and error-prone, it is forbidden. Move both the view "
+                "and the write inside the inference_mode block, or both outside, or make the view again. The op is "
+                f"{op.name}."
+            )
     if not any(type(x) is InferenceTensor for x in operands):
         return
     read = positions_read(op, op.rules, tuple([edge is not None for edge in edges]))

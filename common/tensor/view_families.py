@@ -13,6 +13,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.op import Op
+from common.tensor.write_log import writes_to
 
 _grad_enabled = mode.grad_mode.get
 
@@ -80,9 +81,12 @@ class Opaque:
 
 #: What a view knows of its family, a plain tuple because every view makes one: the family, its base, the `Place` of
 #: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
-#: recording has no family, but knows its base; in place of a position stands the mode, or what a function returned.
+#: recording has no family, but knows its base; in place of a position stands the mode, or what a function returned, and
+#: in place of attributes, under `inference_mode`, how many writes there had been.
 #: Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
 Place = tuple[Family | None, Any, Any, Op | None, Any, Any]
+
+_NO_GRAD = (None, None, None, "no_grad")
 
 #: The place of a view whose base has left for other memory.
 LEFT: Place = (None, None, None, None, None, "left")
@@ -122,14 +126,20 @@ def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None
 def unrecorded(x: Any) -> Place:
     """The place of a view of `x` that is made while nothing is recorded."""
     known = getattr(x, "_family", None)
+    inference = mode.tracing and mode.is_inference_mode_enabled()
     if type(known) is not tuple:
         base = x
     elif known[0] is None:
-        return known
+        return (*known[:4], writes_to(x.payload), known[5]) if inference and known[5] == "inference" else known
     else:
         base = known[1]
-    inference = mode.tracing and mode.is_inference_mode_enabled()
-    return (None, base, None, None, None, "inference" if inference else "no_grad")
+    return (None, base, None, None, writes_to(x.payload), "inference") if inference else (None, base, *_NO_GRAD)
+
+
+def is_outdated(x: Any) -> bool:
+    """Whether the memory of a view made under `inference_mode` has been written since: its history would be another."""
+    place = getattr(x, "_family", None)
+    return type(place) is tuple and place[5] == "inference" and writes_to(x.payload) != place[4]
 
 
 def show_unrecorded(view: Any, place: Place) -> None:

@@ -265,13 +265,36 @@ def a_view_of_a_tensor_of_outside_asks_for_gradients_as_it_does(tw):
     with tw.inference_mode():
         view = x.view(2, 1)
         assert (view.requires_grad, view.is_leaf, view._is_view(), tw.is_inference(view)) == (True, True, True, False)
-        view.add_(1)
         made = tw.ones(2, requires_grad=True)
         made.resize_(1)
     assert (view * view).requires_grad
     assert not made.view(1)._is_view()
     with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace"):
         view.add_(1)
+
+
+def a_view_of_inference_mode_has_no_history_after_a_write(tw):
+    ways = (lambda v: v * v, lambda v: v.exp(), lambda v: v.sum(), lambda v: v[0], lambda v: tw.cat([v, v]), tw.relu)
+    for write_inside in (True, False):
+        x = _leaf(tw, 1.0, 2.0).clone()
+        with tw.inference_mode():
+            early = x.view(2, 1)
+            of_early = early[0]
+            if write_inside:
+                x.add_(1)
+            of_written = early.view(2)
+        if not write_inside:
+            with tw.no_grad():
+                x.add_(1)
+        for way in ways:
+            for view in (early, of_early) if write_inside else (early, of_early, of_written):
+                with pytest.raises(RuntimeError, match="view was created in inference mode and its base or another"):
+                    way(view)
+        with tw.no_grad():
+            assert not (early * early).requires_grad
+        assert not write_inside or (of_written * of_written).requires_grad
+        assert early.detach().tolist() == [[2.0], [3.0]]
+        assert (x.view(2, 1) * 2).requires_grad
 
 
 def the_mode_decorates_by_its_keyword(tw):
