@@ -30,7 +30,8 @@ _trace: ContextVar[OpenTrace | None] = ContextVar("twingrad_trace", default=None
 switch_trace = _trace.set  # inside an `activate_trace`, whose end undoes it
 
 #: Open traces, profiles and other observers in the process, and the threads that opened them, and views that
-#: `inference.mark_result` watches; the eager engine's hot path asks whether there are any before it reads the ContextVars.
+#: `inference.mark_result` watches; the eager engine's hot path asks whether there are any before it reads the
+#: ContextVars.
 tracing: dict[object, Any] = {}
 #: Number of changes so far of Python state on which compiled programs rely, see `static.tracing.assumptions`.
 changes = 0

@@ -204,7 +204,9 @@ class disable_saved_tensors_hooks(Setting):
 
 
 class detect_anomaly(Watching):
-    """Context manager: the first op whose inputs are finite and whose result is not raises, forward and backward.
+    """Context manager: the first node that makes a nan or infinity of a finite gradient raises in backward.
+
+    A forward pass is not looked at, as in PyTorch; `static.nan_watch` finds where its first nan comes from.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ class detect_anomaly(Watching):
 
     Raises
     ------
-    GradientError : names the op and the user's line; for a gradient, the line of the forward op.
+    GradientError : names the node and the line of the forward op.
 
     Examples
     --------
@@ -273,16 +275,13 @@ def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
     profile = mode.profiling.get()
     if profile is not None:
         profile.end(op.name, payloads, -1 if node is None else node.number)
-    if checking.get() and not finite(y) and all(map(finite, payloads)):
+    inside = in_rule.get()
+    if inside is not None and not finite(y) and all(map(finite, payloads)):
         file, line, function = locate(*user_frame(3))
-        said = (
+        inside.append(  # `check_contributions` adds it to what it says of the node
             f"{op.name}() at {file}:{line} in {function} returned {worst(y)} values for finite inputs of shapes "
             f"{[np.shape(x) for x in payloads]}"
         )
-        inside = in_rule.get()
-        if inside is None:
-            raise GradientError(said)
-        inside.append(said)  # the gradient of which node it is says `check_contributions`
     if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
         pack_saved(node, packers.get()[-1])
 

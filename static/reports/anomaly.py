@@ -1,7 +1,7 @@
-"""`detect_anomaly` around a compiled program: run it node by node, and find where a non-finite result began.
+"""`detect_anomaly` around a compiled program: run it node by node, and find where a non-finite gradient began.
 
 The graph as it was traced is run, so every node has the user's line. What is masked later is no finding: the search
-starts from results and written state that are not finite, and goes back as long as an operand is not finite either.
+starts from results and written state that are not finite, and goes back along operands that are not finite either.
 """
 
 from __future__ import annotations
@@ -26,14 +26,12 @@ def run_watched(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, in
 
     Raises
     ------
-    GradientError : names the first op with finite operands and a non-finite result on the way to a non-finite output.
+    GradientError : names the first node of the backward pass with a non-finite result on the way to such an output.
     """
     values = evaluate(graph, arrays, env)
-    for value in (*graph.outputs, *(effect.value for effect in graph.effects)):
-        if not finite(values[value.key]):
-            node = _origin(value, values)
-            if node is not None:
-                raise _found(node, values, name)
+    node = _origin(graph, values)
+    if node is not None:
+        raise _found(node, values, name)
     return finish(graph, values)
 
 
@@ -49,26 +47,26 @@ class Watched(Interpreted):
         return run_watched(self.graph, [np.asarray(x) for x in arrays], self.env, self.name)
 
 
-def _origin(value: Value, values: Mapping[tuple[int, int], Any]) -> Node | None:
-    """The node at which a non-finite value began; None if it came in."""
-    while True:
-        node = value.node
-        if not node.operands:  # an input or a constant
-            return None
-        operands = [x for x in node.operands if type(x) is Value and not finite(values[x.key])]
-        if not operands:
-            return node
-        value = operands[0]
+def _origin(graph: Graph, values: Mapping[tuple[int, int], Any]) -> Node | None:
+    """The first node of a backward pass on the ways along which what is not finite has come to results and state."""
+    ways: set[int] = set()
+    look = [*graph.outputs, *(effect.value for effect in graph.effects)]
+    while look:
+        value = look.pop()
+        if value.node.id not in ways and not finite(values[value.key]):
+            ways.add(value.node.id)
+            look += [x for x in value.node.operands if type(x) is Value]
+    return next((node for node in graph.nodes if node.id in ways and _is_backward(node)), None)
+
+
+def _is_backward(node: Node) -> bool:
+    return node.scope.startswith("backward/")
 
 
 def _found(node: Node, values: Mapping[tuple[int, int], Any], name: str) -> GradientError:
     file, line, function = node.source
-    results = tuple(values[(node.id, i)] for i in range(len(node.outputs)))
-    shapes = [np.shape(values[x.key]) for x in node.operands if type(x) is Value]
-    scope, which = node.scope.split("/"), worst(results)
-    if scope[0] == "backward":
-        what = f"Function '{scope[1]}' returned {which} values in the backward pass; the forward op is at"
-    else:
-        op = node.op.name if node.op else "input"
-        what = f"{op}() returned {which} values for finite inputs of shapes {shapes} at"
-    return GradientError(f"{what} {file}:{line} in {function}, compiled in {name}.")
+    which = worst(tuple(values[(node.id, i)] for i in range(len(node.outputs))))
+    return GradientError(
+        f"Function '{node.scope.split('/')[1]}' returned {which} values in the backward pass; the forward op is at "
+        f"{file}:{line} in {function}, compiled in {name}."
+    )

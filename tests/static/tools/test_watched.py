@@ -16,23 +16,6 @@ def here(offset):
     return rf"test_watched\.py:{sys._getframe(1).f_lineno + offset}"
 
 
-def test_anomalies_of_a_compiled_forward_pass():
-    line = here(3)
-
-    def f(x):
-        y = tw.log(x)
-        return (y * 2).sum()
-
-    program = tw.function(f)
-    assert program(X).isinf()
-    with (
-        tw.autograd.detect_anomaly(),
-        pytest.raises(GradientError, match=rf"log\(\) returned inf values .*{line} in f"),
-    ):
-        program(X)
-    assert program(X).isinf()
-
-
 def test_anomalies_of_a_compiled_backward_pass():
     line = here(3)
 
@@ -66,9 +49,10 @@ def test_watched_programs_have_the_same_bits_and_effects():
 
 
 def test_what_is_masked_or_comes_in_is_no_finding():
-    program = tw.function(lambda x: tw.where(x > 0, tw.log(x), 0.0))
+    slopes = tw.grad(lambda x: tw.sqrt(x).sum())
+    program = tw.function(lambda x: tw.where(x > 0, slopes(x), 0.0))
     with tw.autograd.detect_anomaly():
-        assert program(X)[1] == 0
+        assert program(X).tolist() == [0.5, 0.0, 0.25]
         assert tw.function(lambda x: x * 2)(np.array([np.nan], np.float32)).isnan()
 
 
@@ -76,10 +60,10 @@ def test_state_is_not_written_where_an_anomaly_is_found():
     b = tw.nn.Buffer(np.ones(3, np.float32))
 
     def f(x):
-        b.copy_(tw.log(x))
+        b.copy_(tw.grad(lambda x: tw.sqrt(x).sum())(x) * 2)
         return x * 1
 
-    with tw.autograd.detect_anomaly(), pytest.raises(GradientError, match=r"log\(\) returned inf"):
+    with tw.autograd.detect_anomaly(), pytest.raises(GradientError, match=r"'SqrtBackward0' returned inf"):
         tw.function(f)(X)
     assert b.tolist() == [1.0, 1.0, 1.0]
 
