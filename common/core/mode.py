@@ -18,6 +18,7 @@ from common.core.int_arguments import shown
 from common.core.interpretation import OpenTrace
 from common.core.locks import after_fork
 from common.core.switching import Change, Effect, Ending, Setting, Switching
+from common.core.weak import forgetting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,9 +33,14 @@ switch_trace = _trace.set  # inside an `activate_trace`, whose end undoes it
 #: Open traces, profiles and other observers in the process, and the threads that opened them, and views that
 #: `inference.mark_result` watches; the eager engine's hot path asks whether there are any before it reads the
 #: ContextVars.
-tracing: dict[object, Any] = {}
+tracing: dict[Any, Any] = {}
 #: Number of changes so far of Python state on which compiled programs rely, see `static.tracing.assumptions`.
 changes = 0
+
+
+def stay_on_generic_path(x: object) -> None:
+    """Keep the eager engine off its hot path while an object lives."""
+    tracing[id(x)] = forgetting(x, tracing, id(x))
 
 
 def note_change() -> None:

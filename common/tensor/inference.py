@@ -12,7 +12,6 @@ from common.core import mode
 from common.core.errors import GradientError
 from common.core.members import give
 from common.core.op import Op
-from common.core.weak import forgetting
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.view_families import is_outdated
 from common.tensor.write_log import positions_read
@@ -37,7 +36,7 @@ def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) 
             for x in results:
                 x._requires_grad = operands[0]._requires_grad
                 if x._requires_grad:  # while it lives, no op may go round `refuse_saving`
-                    mode.tracing[id(x)] = forgetting(x, mode.tracing, id(x))
+                    mode.stay_on_generic_path(x)
     else:
         on = mode.is_inference_mode_enabled()
     for x in results:
