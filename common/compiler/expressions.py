@@ -130,7 +130,7 @@ class Expressions(Operands):
                     order = f"fcmp {'u' if order == 'ne' else 'o'}{order}"
                 else:
                     order = f"icmp {'' if order in ('eq', 'ne') else 's' if x.kind.kind == 'i' else 'u'}{order}"
-                return self.write(order, BOOL, x, y)
+                return self.order(order, x, y)
         raise Refused(f"{x.kind} is compared with {y.kind}")
 
     # ---------------------------------------------------------------- conditions
@@ -167,6 +167,10 @@ class Expressions(Operands):
     def _conditional(self, node: ast.IfExp) -> Register:
         condition, known = self.truth(node.test), _reads(node.test)
         if not (is_plain(node.body, known) and is_plain(node.orelse, known)):
+            if isinstance(node.body, ast.Subscript) and is_plain(node.orelse, known):
+                chosen = self.read_where(condition, node.body, node.orelse)
+                if chosen is not None:
+                    return chosen
             chosen = self.choose(
                 condition.text, lambda: self.expression(node.body), lambda: self.expression(node.orelse)
             )
@@ -182,6 +186,13 @@ class Expressions(Operands):
         condition, x, y = self.alike(condition, x, y)
         text = self.register(f"select {condition.typed}, {x.typed}, {y.typed}")
         return Register(text, x.kind, None, x.lanes)
+
+    def read_where(self, condition: Register, element: ast.Subscript, other: ast.expr) -> Register | None:
+        """An element where a condition holds, elsewhere another value; None if that takes a branch."""
+
+    def order(self, order: str, x: Register, y: Register) -> Register:
+        """How two values of one dtype compare, by LLVM's name of the comparison."""
+        return self.write(order, BOOL, x, y)
 
     # ---------------------------------------------------------------- calls
     def call(self, node: ast.expr) -> Register | None:

@@ -68,7 +68,7 @@ class LaneMemory(Expressions):
     def _load_lanes(self, container: Register, kind: ArrayKind, base: Register) -> Register:
         lanes = self._lanes
         assert lanes is not None
-        one, address = storage(kind.dtype), self.element(container, base)
+        one, address = storage(kind.dtype), self.element(container, base, inside=not lanes.mask)
         vector, access = f"<{lanes.width} x {one}>", self._access(kind)
         if lanes.mask:
             name = self._masked("load", kind, lanes.width)

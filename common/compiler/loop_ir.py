@@ -5,7 +5,7 @@ Grammar::
     kernel    ::= buffers arguments statement*
     statement ::= let name expression | store place expression | loop var start stop step statement*
                 | if condition statement* | while condition statement* | break | run function argument* | return status
-    expression::= name | place | constant | call function expression*
+    expression::= name | place | constant | call function expression* | place if condition else constant
     place     ::= buffer [ base + step * var + beside ]
 
 The eager engine, the optimisers and the compiler write their loops in it. The printed source is both what
@@ -43,6 +43,25 @@ class Place:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+class Guarded:
+    """The element at a place where a condition holds, elsewhere a constant: there nothing is read.
+
+    The place exists where `holds`, the name of a condition, does, or where a variable is from `start` on and before
+    `stop`; what is empty asks nothing.
+    """
+
+    __slots__ = ("holds", "outside", "place", "start", "stop", "var")
+
+    def __init__(
+        self, place: Place, outside: Constant, holds: str = "", var: str = "", start: str = "", stop: str = ""
+    ) -> None:
+        self.place, self.outside, self.holds, self.var, self.start, self.stop = place, outside, holds, var, start, stop
+
+    def __str__(self) -> str:
+        tests = self.holds, self.start and f"{self.var} >= {self.start}", self.stop and f"{self.var} < {self.stop}"
+        return f"{self.place} if {' and '.join(filter(None, tests))} else {self.outside}"
 
 
 class Constant:

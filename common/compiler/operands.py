@@ -32,12 +32,13 @@ class Operands(Flow):
         self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
 
     # ---------------------------------------------------------------- elements
-    def element(self, container: Register, index: Register) -> str:
-        """The address of an element."""
+    def element(self, container: Register, index: Register, inside: bool = True) -> str:
+        """The address of an element; not `inside` is one that a mask may keep from being read."""
         if index.lanes > 1:
             raise OneByOne("an index")
         kind = storage(container.kind.dtype) if isinstance(container.kind, ArrayKind) else "i64"
-        return self.register(f"getelementptr inbounds {kind}, ptr {container.text}, i64 {index.text}")
+        known = "inbounds " * inside
+        return self.register(f"getelementptr {known}{kind}, ptr {container.text}, i64 {index.text}")
 
     def load(self, container: Register, index: Register) -> Register:
         """An element."""

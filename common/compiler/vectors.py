@@ -163,12 +163,45 @@ class Vectors(LaneMemory, ABC):
         return min(BYTES // max(sizes), MOST)
 
     def _mask(self, now: Register, stop: Register, lanes: int) -> str:
-        rest = self.write("sub", INT64, stop, now)
-        few = self.write("icmp slt", BOOL, rest, constant(lanes, INT64))
-        count = self.register(f"select {few.typed}, {rest.typed}, i64 {lanes}")
-        some = self.spread(Register(self.register(f"trunc i64 {count} to i32"), np.dtype(np.int32)), lanes)
+        rest = self._bounded(self.write("sub", INT64, stop, now), "slt", lanes)
+        return self._among_steps("slt", rest, lanes)
+
+    def _bounded(self, value: Register, order: str, bound: int) -> Register:
+        """A number, or a bound that it is beyond."""
+        within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
+        return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
+
+    def _among_steps(self, order: str, count: Register, lanes: int) -> str:
+        """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""
+        some = self.spread(Register(self.register(f"trunc {count.typed} to i32"), np.dtype(np.int32)), lanes)
         steps = ", ".join(f"i32 {i}" for i in range(lanes))
-        return self.register(f"icmp slt {some.type} <{steps}>, {some.text}")
+        return self.register(f"icmp {order} {some.type} <{steps}>, {some.text}")
+
+    def order(self, order: str, x: Register, y: Register) -> Register:
+        """How two values compare; the index of the loop and a number as the lanes from its first one on."""
+        lanes = self._lanes
+        if lanes is None or y.lanes > 1 or not order.startswith("icmp s") or x is not self.variables.get(lanes.name):
+            return super().order(order, x, y)
+        rest = self._bounded(self.write("sub", INT64, y, lanes.now), "slt", lanes.width)
+        text = self._among_steps(order.removeprefix("icmp "), self._bounded(rest, "sgt", -1), lanes.width)
+        return Register(text, BOOL, None, lanes.width)
+
+    def read_where(self, condition: Register, element: ast.Subscript, other: ast.expr) -> Register | None:
+        """An element where a condition holds: in a loop over vectors, under a mask."""
+        lanes = self._lanes
+        if lanes is None:
+            return None
+        holds = condition if condition.lanes > 1 else self.spread(condition, lanes.width)
+        inside = (
+            holds if not lanes.mask else self.write("and", BOOL, holds, Register(lanes.mask, BOOL, None, lanes.width))
+        )
+        self._lanes = lanes._replace(mask=inside.text)
+        x, y = self.expression(element), self.expression(other)
+        self._lanes = lanes
+        if x.kind != y.kind or not isinstance(x.kind, np.dtype):
+            raise Refused(f"{x.kind} or {y.kind}")
+        holds, x, y = self.alike(holds, x, y)
+        return Register(self.register(f"select {holds.typed}, {x.typed}, {y.typed}"), x.kind, None, x.lanes)
 
     # ---------------------------------------------------------------- elements
     def read(self, container: Register, index: ast.expr) -> Register:

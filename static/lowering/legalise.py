@@ -14,7 +14,8 @@ from common.kernels.arrays import copying
 from static.graph import Graph, Node, Value
 from static.graph.side_effects import acts
 from static.lowering.codegen.reduction_items import add_reduction
-from static.lowering.indexing.by_index import ByIndex, why_gathered
+from static.lowering.indexing.by_index import why_gathered
+from static.lowering.indexing.padded import Padded
 from static.lowering.ir.items import ArrayBuffer, Const, Layout, dense_layout, sizes_key
 from static.lowering.ir.program_values import Work, unsupported
 from static.lowering.memory.update_in_place import begins_as_copy
@@ -30,7 +31,7 @@ def legalise(graph: Graph) -> Work:
     return _Legaliser(graph).run()
 
 
-class _Legaliser(ByIndex):
+class _Legaliser(Padded):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self.bound: set[int] = set()
@@ -94,7 +95,7 @@ class _Legaliser(ByIndex):
         if number is not None:
             shape = node.outputs[0].shape
             self.layouts[node.outputs[0].key] = Layout(number, 0, shape, (0,) * len(shape), False)
-        elif self.in_parts(node):
+        elif self.in_parts(node) or self.padded(node):
             return
         elif node.op.kind == "view":
             self.layouts[node.outputs[0].key] = self.view(node)

@@ -373,10 +373,12 @@ class _Builder(Indexed):
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
-        place = self.nest.place(source, bases, self.column)
-        if place not in cache:
-            cache[place] = self.let(place, body)
-        return self.converted(cache[place], source.buffer.dtype, operand.dtype, cache, body)
+        place: Any = self.nest.place(source, bases, self.column)
+        if source.within:
+            place = self.nest.guarded(source, place, bases, self.column)
+        if str(place) not in cache:
+            cache[str(place)] = self.let(place, body)
+        return self.converted(cache[str(place)], source.buffer.dtype, operand.dtype, cache, body)
 
     def converted(
         self, value: Any, have: np.dtype[Any], want: np.dtype[Any], cache: dict[Any, Any], body: list[Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.loop_ir import Let, Place
+from common.compiler.loop_ir import Constant, Guarded, Let, Place
 from common.core.shapes import contiguous_strides
 from common.core.spec import numel
 from static.lowering.groups import Group
@@ -104,11 +104,34 @@ class Nest:
 
     def row_varying(self, access: Access) -> bool:
         """Whether it moves with a row loop."""
-        return any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
+        bounded = any(not self._is_inner(bounds.dim) for bounds in access.within)
+        return bounded or any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
 
     def column_varying(self, access: Access) -> bool:
         """Whether it moves with the inner loop."""
-        return not is_literal(self.strides(access.strides)[1], 0)
+        bounded = any(self._is_inner(bounds.dim) for bounds in access.within)
+        return bounded or not is_literal(self.strides(access.strides)[1], 0)
+
+    def _is_inner(self, dim: int) -> bool:
+        return self.inner_run is not None and self.inner_run[1] == dim
+
+    def guarded(self, access: Access, place: Place, rows: list[Any], column: str) -> Guarded:
+        """What an access within bounds reads at a place; adds the conditions of a row to `rows`."""
+        tests: list[str] = []
+        start = stop = ""
+        for bounds in access.within:
+            if self._is_inner(bounds.dim):
+                start, stop = "" if is_literal(bounds.start, 0) else self.size(bounds.start), self.size(bounds.stop)
+                continue
+            (row,) = [name for name, (_, last) in zip(self.row_names, self.runs, strict=True) if last == bounds.dim]
+            tests += [] if is_literal(bounds.start, 0) else [f"{row} >= {self.size(bounds.start)}"]
+            tests.append(f"{row} < {self.size(bounds.stop)}")
+        holds, outside = " and ".join(tests), Constant(access.outside, access.buffer.dtype)
+        if not stop:
+            return Guarded(place, outside, self._named(holds, rows))
+        if holds:
+            stop = self._named(f"{stop} if {holds} else 0", rows)
+        return Guarded(place, outside, "", column, start, stop)
 
     def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
         """The element at which an access is, of a part under its own name; adds the base of its row to `rows`."""
@@ -141,7 +164,10 @@ class Nest:
                 terms.append(f"{self.row_names[i]} * {self.size(stride)}")
         if len(terms) < 2 and "*" not in "".join(terms):
             return "".join(terms)
-        text = " + ".join(terms)
+        return self._named(" + ".join(terms), rows)
+
+    def _named(self, text: str, rows: list[Any]) -> str:
+        """The name of an expression in a row."""
         if text not in self._bases:
             self._bases[text] = f"q{self._count}"
             self._count += 1

@@ -90,6 +90,8 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
     if item.window is not None or item.at is not None or item.calls or item.function == ONE_OF_ROW:
         return False
+    if any(access.within for access in item.accesses):
+        return False
     if item.kind == "map":
         return len(item.dims) == dims or len(item.dims) <= start
     is_sum = item.kind in ("rows", "cols") and REDUCERS[item.function] is SUM

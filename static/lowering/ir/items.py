@@ -93,6 +93,14 @@ class Const:
     dtype: np.dtype[Any] | None = None
 
 
+class Bounds(NamedTuple):
+    """The part of a dimension of a space, from `start` to `stop`, in which an operand has elements."""
+
+    dim: int
+    start: Any
+    stop: Any
+
+
 @dataclass(eq=False, slots=True)
 class Access:
     """Where the elements of an operand lie.
@@ -102,6 +110,8 @@ class Access:
     offset, strides : in elements, for the dimensions of the item's space.
     breaks : bit i is set where dimensions i and i + 1 cannot be run through as one.
     prefix : k if this is element ``[i0..ik-1]`` of a contiguous buffer of the first k sizes, else None.
+    within : of an operand that lies among equal numbers, where it has elements.
+    outside : the number elsewhere.
     """
 
     buffer: ArrayBuffer
@@ -109,6 +119,8 @@ class Access:
     strides: Sizes
     breaks: int
     prefix: int | None
+    within: tuple[Bounds, ...] = ()
+    outside: Any = 0
 
 
 @dataclass(eq=False, slots=True)

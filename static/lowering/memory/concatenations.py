@@ -35,6 +35,7 @@ from static.lowering.ir.items import (
     strip_ones,
 )
 from static.lowering.ir.program_values import Values, unsupported
+from static.lowering.memory.overlaps import overlapping
 from static.lowering.memory.pieces import (
     MOST,
     cuts,
@@ -86,6 +87,7 @@ class InParts(Values):
     parts : value key -> its parts, as long as nothing has needed the whole.
     users : value key -> the nodes that read it.
     whole : keys of the values that leave the program.
+    overlapping : ids of the nodes whose parts among zeros are added to others that lie at the same places.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -96,6 +98,7 @@ class InParts(Values):
             for value in node.values if node.op is None or node.op.fill is None else ():
                 self.users.setdefault(value.key, []).append(node)
         self.whole = {value.key for value in (*graph.outputs, *(effect.value for effect in graph.effects))}
+        self.overlapping = overlapping(graph.nodes)
 
     def layout(self, operand: Any) -> Layout:
         """Where the elements of an operand lie; those of a value in parts in one buffer, from now on."""
@@ -186,7 +189,7 @@ class InParts(Values):
         attrs, (x,) = node.attrs, node.operands
         sizes = attrs.get("sizes", x.shape)
         place = one_dim(attrs["shape"], attrs["starts"], sizes, attrs.get("steps", ()))
-        if place is None:
+        if place is None or node.id in self.overlapping:
             return None
         dim, before, after = place
         inside = self._placed(node, x, sizes, dim)

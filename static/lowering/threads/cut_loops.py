@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
+from common.compiler.loop_ir import Call, Guarded, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.lane_columns import LaneColumns, LaneFold, fold
@@ -158,5 +158,7 @@ def _things(body: list[Any]) -> Iterator[Any]:
                 waiting.append(count)
             elif isinstance(thing, Call):
                 waiting += thing.arguments
+            elif isinstance(thing, Guarded):
+                waiting.append(thing.place)
             else:
                 yield thing
