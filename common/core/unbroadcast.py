@@ -52,4 +52,9 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
     # Only what is repeated is summed: a sum over one element, or over none of the dimensions, would still turn -0
     # into +0. In a trace `!=` therefore becomes a guard on a size that is 1 in some calls.
     ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and x.shape[i] != 1)]
-    return reshaped(REGISTRY[UNBROADCAST](x, dim=tuple(ones), keepdim=True) if ones else x, shape, None)
+    if ones:
+        return reshaped(REGISTRY[UNBROADCAST](x, dim=tuple(ones), keepdim=True), shape, None)
+    y = reshaped(x, shape, None)
+    if getattr(x, "grad_fn", None) is not None:  # equal sizes of other names, in a trace only: one tensor for the tape,
+        y.grad_fn, y.output_nr = x.grad_fn, x.output_nr  # or what it is given would be added up in another order
+    return y
