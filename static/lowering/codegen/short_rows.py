@@ -13,7 +13,8 @@ own, a sum over the row is a chain of additions, and a sum of columns is one sum
         return 0
 
 S adds element i of a short row to lane i, and then halves the lanes. Lanes without elements hold +0.0, so the chain
-adds what is there in this order, and +0.0 once: that turns -0.0 into +0.0, which is all that the zeros do.
+adds what is there in this order, and +0.0 once: that turns -0.0 into +0.0, which is all that the zeros do. The greatest
+element of a row is a chain too, in any order.
 """
 
 from __future__ import annotations
@@ -76,6 +77,9 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     start = nest.inner_run[0]
     if not 2 <= columns <= MOST_COLUMNS or hint(nest.rows[-1]) < FEWEST_ROWS:
         return None
+    reduced = any(item.kind == "rows" for item in group.items)
+    if columns == MOST_COLUMNS and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
+        return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
     written = _WrittenOut(group, escaping, start, nest.inner, columns)
@@ -94,8 +98,9 @@ def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return False
     if item.kind == "map":
         return len(item.dims) == dims or len(item.dims) <= start
-    is_sum = item.kind in ("rows", "cols") and REDUCERS[item.function] is SUM
-    return is_sum and item.split == start and item.dtype.kind == "f" and item.dtype == item.out.dtype
+    known = REDUCERS[item.function]
+    written = (item.kind in ("rows", "cols") and known is SUM) or (item.kind == "rows" and known.start is None)
+    return written and item.split == start and item.dtype.kind == "f" and item.dtype == item.out.dtype
 
 
 @dataclass(eq=False)
@@ -136,7 +141,7 @@ class _WrittenOut:
         full = len(item.dims) > self.start
         dims = item.dims[: self.start]
         if item.kind == "rows":
-            self._sum_of_row(item, dims)
+            self._reduced_row(item, dims)
         elif item.kind == "cols":
             strides = contiguous_strides((*dims[: item.lead], self.inner))[: item.lead]
             for j in range(self.columns):
@@ -151,16 +156,19 @@ class _WrittenOut:
                 if not full:
                     self._keep(item, made)
 
-    def _sum_of_row(self, item: Item, dims: Sizes) -> None:
-        """The additions of S: halves of the lanes, as far as they hold elements."""
+    def _reduced_row(self, item: Item, dims: Sizes) -> None:
+        """The additions of S, halves of the lanes as far as they hold elements; or an extreme."""
+        join = REDUCERS[item.function].join
         terms = [self._column(item.operands[0], dims, j) for j in range(self.columns)]
         half = LANES // 2
         while half:
             for j in range(min(half, max(len(terms) - half, 0))):
-                terms[j] = self._whole(self._add(item, "map", dims, [terms[j], terms[j + half]], SUM.join, None), dims)
+                made = self._add(item, "map", dims, [terms[j], terms[j + half]], join, None)
+                terms[j] = self._whole(made, dims)
             terms = terms[:half]
             half //= 2
-        made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], SUM.join, None)
+        if join == SUM.join:
+            made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], join, None)
         self._made[item.out.id, -1] = made
         self._keep(item, made)
 

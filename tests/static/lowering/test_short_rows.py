@@ -63,6 +63,37 @@ def test_what_is_special_stays(value):
     assert_all_same_bits(sums(static)(x), sums(dynamic)(x), f"sums of {value}")
 
 
+@pytest.mark.parametrize("columns", [2, 3, 7, 8, 11])
+@pytest.mark.parametrize("special", [0.0, -0.0, np.nan, -np.inf])
+def test_extremes_of_short_rows_have_the_bits_of_the_reduction(columns, special):
+    def extremes(tw):
+        def loss(x, w):
+            z = x * w
+            return tw.logsumexp(z, 1).sum() + (z - z.amax(1, True)).exp().sum() * z.amin(1).sum()
+
+        return tw.function(lambda x, w: ((x * w).amax(1), (x * w).amin(1), *tw.value_and_grad(loss, (0, 1))(x, w)))
+
+    x, w = arrays((40, columns), (columns,))
+    x[3], x[4, 0], x[5, 1:] = 0.0, -0.0, special  # zeros of both signs, and ties
+    x[6] = special
+    compiled = extremes(static)
+    found = [*compiled(x, w)]
+    np.testing.assert_array_equal(found[:2], [(x * w).max(1), (x * w).min(1)])
+    expected = extremes(dynamic)(x, w)
+    assert_all_same_bits([*found[:3], *found[3]], [*expected[:3], *expected[3]], "dynamic's")
+
+
+def test_rows_that_fill_half_a_vector_are_read_as_they_lie():
+    """Without a sum of the row, and in few rows, columns of eight elements would be gathered for nothing."""
+    for rows in (8, 64):
+        f = static.function(lambda x, w: static.tanh(x * w + w))
+        f(*arrays((rows, 8), (8,)))
+        assert "== 8:" not in f.source
+    f = static.function(lambda x, w: (x * w).sum(1).exp())
+    f(*arrays((64, 8), (8,)))
+    assert "== 8:" in f.source
+
+
 def test_distances_are_one_kernel_of_vectors():
     """The pairs are a loop without lanes in memory: what is summed over coordinates stays in registers."""
 
