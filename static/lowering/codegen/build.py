@@ -17,6 +17,7 @@ from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
 from static.lowering.codegen.row_sums import lane_loops, make_lanes
+from static.lowering.codegen.tiles import Tiles
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES, Indexed
@@ -76,7 +77,7 @@ class _Builder(Indexed):
         self.kept: dict[Any, Scratch] = {}
         self.count = 0
         self.column = "c"
-        self.columns = self._columns(columns)
+        self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
 
     def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
         items = [item for item in self.group.items if item.kind == "cols"]
@@ -86,9 +87,12 @@ class _Builder(Indexed):
 
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:
-        body, loops = self.column_loops() if self.columns is not None else (self.row(), self.nest.rows)
-        for i in reversed(range(len(loops))):
-            body = [Loop(f"r{i}", self.nest.size(loops[i]), body)]
+        if self.columns is None:
+            body = self.tiles.loops(self.row())
+        else:
+            body, loops = self.column_loops()
+            for i in reversed(range(len(loops))):
+                body = [Loop(f"r{i}", self.nest.size(loops[i]), body)]
         head = [*self.prologue, *self.late_scalars]
         return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
 
@@ -373,7 +377,7 @@ class _Builder(Indexed):
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
-        place: Any = self.nest.place(source, bases, self.column)
+        place: Any = self.tiles.place(source, bases, self.column) or self.nest.place(source, bases, self.column)
         if source.within:
             place = self.nest.guarded(source, place, bases, self.column)
         if str(place) not in cache:

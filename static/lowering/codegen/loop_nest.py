@@ -128,9 +128,9 @@ class Nest:
             tests.append(f"{row} < {self.size(bounds.stop)}")
         holds, outside = " and ".join(tests), Constant(access.outside, access.buffer.dtype)
         if not stop:
-            return Guarded(place, outside, self._named(holds, rows))
+            return Guarded(place, outside, self.named(holds, rows))
         if holds:
-            stop = self._named(f"{stop} if {holds} else 0", rows)
+            stop = self.named(f"{stop} if {holds} else 0", rows)
         return Guarded(place, outside, "", column, start, stop)
 
     def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
@@ -164,9 +164,9 @@ class Nest:
                 terms.append(f"{self.row_names[i]} * {self.size(stride)}")
         if len(terms) < 2 and "*" not in "".join(terms):
             return "".join(terms)
-        return self._named(" + ".join(terms), rows)
+        return self.named(" + ".join(terms), rows)
 
-    def _named(self, text: str, rows: list[Any]) -> str:
+    def named(self, text: str, rows: list[Any]) -> str:
         """The name of an expression in a row."""
         if text not in self._bases:
             self._bases[text] = f"q{self._count}"

@@ -22,8 +22,8 @@ from static.lowering.ir.items import Item
 from static.lowering.ir.kernel_memory import Scratch
 from static.lowering.threads.cut_sums import TOTALS, bound_in, over_blocks
 
-UNIT = {"c": 1024, "c0": 64}
-"""Parts of a loop over elements or columns begin at multiples of this, so that no two write to one cache line."""
+UNIT = {"c": 1024, "c0": 64, "m0": 16}
+"""Parts of a loop over elements, columns or tiles begin at multiples of this: no two write to one line of the cache."""
 
 
 def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[LaneFold]]:
@@ -87,15 +87,15 @@ def _cut_loop(built: Built) -> tuple[Built, list[LaneFold]]:
         after.append(_second(built, [*head, *tail]))
     first = len(nest.ints)
     whole = [*lets, _between(loop, first)]
-    nest.ints += [0, nest.rows[0] if loop.var == "r0" else nest.inner]
+    nest.ints += [0, nest.rows[0] if loop.var in ("r0", "m0") else nest.inner]
     return Built(Kernel(nest.dtypes, first + 2, whole), nest, built.head, loop.var), after
 
 
 def _between(loop: Loop, first: int) -> Loop:
     """A loop whose bounds are the arguments from `first` on."""
     low, high, inside = f"n{first}", f"n{first + 1}", loop.body
-    if loop.var == "c0":  # the last tile of a part ends with it
-        inside = [Let("c1", re.sub(r"n\d+", high, str(inside[0].value))), *inside[1:]]
+    if loop.var in ("c0", "m0"):  # the last tile of a part ends with it
+        inside = [Let(inside[0].name, re.sub(r"n\d+", high, str(inside[0].value))), *inside[1:]]
     return Loop(loop.var, high, inside, low, loop.step)
 
 

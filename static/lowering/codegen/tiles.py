@@ -1,0 +1,110 @@
+"""Operands that lie across the rows of a loop, such as a transposed matrix: turned tile by tile.
+
+Where a row is read with a long stride, each element is on a cache line of its own, which the next row needs again. So
+some rows are done together, and before them what they read is written to scratch memory in their order, which takes
+each line once::
+
+    for m0 in range(0, n0, 16):
+        m1 = min(m0 + 16, n0)
+        for c in range(n1):
+            p = m0 + c * n2
+            for j in range(m1 - m0):
+                b3[c + j * n1] = b0[p + j]
+        for r0 in range(m0, m1):
+            q0 = (r0 - m0) * n1
+            for c in range(n1):
+                t1 = b3[q0 + c]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from common.compiler.loop_ir import Let, Loop, Place, Store
+from common.core.sizes import hint
+from common.core.spec import numel
+from static.lowering.codegen.loop_nest import Nest
+from static.lowering.groups import Group
+from static.lowering.ir.items import Access, is_literal
+
+ROWS = 16
+"""Rows that are done together: as many floats as a cache line holds."""
+LONGEST = 4096
+"""Elements of a row up to which those of all operands stay in the cache."""
+MOST = 4
+"""Operands that are turned."""
+SMALL = 4096
+"""Elements of which all lines stay in the cache anyway."""
+
+
+class Tiles:
+    """The operands of a group that are turned, for a loop over rows.
+
+    Attributes
+    ----------
+    row : which of the row loops goes by tiles; -1 if none does.
+    turned : id of an access -> the scratch memory that holds its tile.
+    """
+
+    def __init__(self, group: Group, nest: Nest, allowed: bool) -> None:
+        self.nest, self.row, self.turned = nest, -1, dict[int, str]()
+        self.accesses: list[Access] = []
+        if not allowed or nest.inner is None or not nest.rows:
+            return
+        if any(i.kind == "cols" or i.at is not None for i in group.items):
+            return
+        if hint(nest.inner) > LONGEST or hint(numel(group.dims)) <= SMALL:
+            return
+        own = {item.id for item in group.items}
+        read = [access for item in group.items for access in item.accesses]
+        outside = [a for a in read if not a.within and (a.buffer.maker is None or a.buffer.maker.id not in own)]
+        across = [(row, a) for a in outside if (row := self._across(a)) is not None]
+        if across:
+            ((self.row, _),) = Counter(row for row, _ in across).most_common(1)
+            self.accesses = [a for row, a in across if row == self.row][:MOST]
+
+    def _across(self, access: Access) -> int | None:
+        """The row loop along which an access goes from element to element, if the inner loop does not."""
+        outer, inner = self.nest.strides(access.strides)
+        if is_literal(inner, 0) or is_literal(inner, 1):
+            return None
+        return next((i for i, stride in enumerate(outer) if is_literal(stride, 1)), None)
+
+    def place(self, access: Access, rows: list[Any], column: str) -> Place | None:
+        """Where an element lies in its tile; None if the access is not turned."""
+        if not any(access is one for one in self.accesses):
+            return None
+        nest = self.nest
+        if id(access) not in self.turned:
+            self.turned[id(access)] = nest.slot(nest.scratch(access.buffer.dtype, ROWS * nest.inner))
+        base = nest.named(f"({nest.row_names[self.row]} - m0) * {nest.size(nest.inner)}", rows)
+        return Place(self.turned[id(access)], base, column)
+
+    def loops(self, body: list[Any]) -> list[Any]:
+        """The loops over all rows, of what is done in one."""
+        nest, count = self.nest, len(self.nest.rows)
+        if self.row >= 0:
+            fills: list[Any] = []
+            for access in self.accesses:
+                fills += self._fill(access) if id(access) in self.turned else []
+            body = [*fills, Loop(nest.row_names[self.row], "m1", body, start="m0")]
+        for i in reversed(range(self.row + 1, count)):
+            body = [Loop(nest.row_names[i], nest.size(nest.rows[i]), body)]
+        if self.row >= 0:
+            end = Let("m1", f"min(m0 + {ROWS}, {nest.size(nest.rows[self.row])})")
+            body = [Loop("m0", nest.size(nest.rows[self.row]), [end, *body], step=str(ROWS))]
+        for i in reversed(range(max(self.row, 0))):
+            body = [Loop(nest.row_names[i], nest.size(nest.rows[i]), body)]
+        return body
+
+    def _fill(self, access: Access) -> list[Any]:
+        """The statements that turn a tile of an operand."""
+        nest, lets = self.nest, list[Any]()
+        outer, inner = nest.strides(access.strides)
+        nest.forget_bases()
+        base = nest.base(access.offset, [0 if i == self.row else stride for i, stride in enumerate(outer)], lets)
+        place = Place(self.turned[id(access)], "c", "j", nest.size(nest.inner))
+        move = Loop("j", "m1 - m0", [Store(place, Place(nest.slot(access.buffer), "p", "j"))])
+        start = Let("p", f"{base + ' + ' if base else ''}m0 + c * {nest.size(inner)}")
+        return [*lets, Loop("c", nest.size(nest.inner), [start, move])]
