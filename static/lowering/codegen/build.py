@@ -87,12 +87,8 @@ class _Builder(Indexed):
 
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:
-        if self.columns is None:
-            body = self.tiles.loops(self.row())
-        else:
-            body, loops = self.column_loops()
-            for i in reversed(range(len(loops))):
-                body = [Loop(f"r{i}", self.nest.size(loops[i]), body)]
+        body, loops = self.column_loops() if self.columns is not None else (self.row(), self.nest.rows)
+        body = self.tiles.loops(body, loops)
         head = [*self.prologue, *self.late_scalars]
         return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
 
@@ -377,9 +373,7 @@ class _Builder(Indexed):
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
-        place: Any = self.tiles.place(source, bases, self.column) or self.nest.place(source, bases, self.column)
-        if source.within:
-            place = self.nest.guarded(source, place, bases, self.column)
+        place = self.tiles.place(source, bases, self.column) or self.nest.element(source, bases, self.column)
         if str(place) not in cache:
             cache[str(place)] = self.let(place, body)
         return self.converted(cache[str(place)], source.buffer.dtype, operand.dtype, cache, body)

@@ -115,8 +115,11 @@ class Nest:
     def _is_inner(self, dim: int) -> bool:
         return self.inner_run is not None and self.inner_run[1] == dim
 
-    def guarded(self, access: Access, place: Place, rows: list[Any], column: str) -> Guarded:
-        """What an access within bounds reads at a place; adds the conditions of a row to `rows`."""
+    def element(self, access: Access, rows: list[Any], column: str) -> Place | Guarded:
+        """What an access reads, within its bounds; adds the base of its row, and its conditions, to `rows`."""
+        place = self.place(access, rows, column)
+        if not access.within:
+            return place
         tests: list[str] = []
         start = stop = ""
         for bounds in access.within:

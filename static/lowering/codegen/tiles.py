@@ -77,25 +77,26 @@ class Tiles:
             return None
         nest = self.nest
         if id(access) not in self.turned:
+            assert nest.inner is not None
             self.turned[id(access)] = nest.slot(nest.scratch(access.buffer.dtype, ROWS * nest.inner))
         base = nest.named(f"({nest.row_names[self.row]} - m0) * {nest.size(nest.inner)}", rows)
         return Place(self.turned[id(access)], base, column)
 
-    def loops(self, body: list[Any]) -> list[Any]:
-        """The loops over all rows, of what is done in one."""
-        nest, count = self.nest, len(self.nest.rows)
+    def loops(self, body: list[Any], rows: list[Any]) -> list[Any]:
+        """The loops over rows, of what is done in one."""
+        nest, count = self.nest, len(rows)
         if self.row >= 0:
             fills: list[Any] = []
             for access in self.accesses:
                 fills += self._fill(access) if id(access) in self.turned else []
             body = [*fills, Loop(nest.row_names[self.row], "m1", body, start="m0")]
         for i in reversed(range(self.row + 1, count)):
-            body = [Loop(nest.row_names[i], nest.size(nest.rows[i]), body)]
+            body = [Loop(nest.row_names[i], nest.size(rows[i]), body)]
         if self.row >= 0:
-            end = Let("m1", f"min(m0 + {ROWS}, {nest.size(nest.rows[self.row])})")
-            body = [Loop("m0", nest.size(nest.rows[self.row]), [end, *body], step=str(ROWS))]
+            end = Let("m1", f"min(m0 + {ROWS}, {nest.size(rows[self.row])})")
+            body = [Loop("m0", nest.size(rows[self.row]), [end, *body], step=str(ROWS))]
         for i in reversed(range(max(self.row, 0))):
-            body = [Loop(nest.row_names[i], nest.size(nest.rows[i]), body)]
+            body = [Loop(nest.row_names[i], nest.size(rows[i]), body)]
         return body
 
     def _fill(self, access: Access) -> list[Any]:

@@ -35,7 +35,7 @@ from static.lowering.ir.items import (
     strip_ones,
 )
 from static.lowering.ir.program_values import Values, unsupported
-from static.lowering.memory.overlaps import overlapping
+from static.lowering.memory.overlapping_parts import overlapping
 from static.lowering.memory.pieces import (
     MOST,
     cuts,
