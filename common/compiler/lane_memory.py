@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
+from common.compiler.loop_marks import CLOSE
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, storage
 
 
@@ -81,6 +82,23 @@ class LaneMemory(Expressions):
             text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
         return Register(text, kind.dtype, None, lanes.width)
 
+    def _load_steps(self, container: Register, kind: ArrayKind, base: Register, step: int) -> Register:
+        """Elements that are `step` apart: of vectors that hold all in between, as far as the last one."""
+        lanes = self._lanes
+        assert lanes is not None
+        width, whole = lanes.width, step * lanes.width
+        if lanes.mask or kind.dtype == BOOL or step > CLOSE:
+            return self._gather_lanes(container, kind, self._strided(base, step))
+        address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        last = (width - 1) * step
+        mask = ", ".join(f"i1 {'true' if i <= last else 'false'}" for i in range(whole))
+        arguments = f"ptr {address}, i32 {align}, <{whole} x i1> <{mask}>, {vector} zeroinitializer"
+        loaded = self.register(f"call {vector} @{self._masked('load', kind, whole)}({arguments}),{scopes}")
+        chosen = ", ".join(f"i32 {i * step}" for i in range(width))
+        text = self.register(f"shufflevector {vector} {loaded}, {vector} poison, <{width} x i32> <{chosen}>")
+        return Register(text, kind.dtype, None, width)
+
     def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
         """The elements at places that are data."""
         lanes = self._lanes
@@ -114,6 +132,24 @@ class LaneMemory(Expressions):
             )
         else:
             self.line(f"store {text}, ptr {address}{access}")
+
+    def _store_steps(self, container: Register, kind: ArrayKind, base: Register, step: int, value: Register) -> None:
+        """Write elements that are `step` apart: vectors that leave out what lies in between."""
+        lanes = self._lanes
+        assert lanes is not None
+        width, whole = lanes.width, step * lanes.width
+        if lanes.mask or kind.dtype == BOOL or step > CLOSE:
+            self._scatter_lanes(container, kind, self._strided(base, step), value)
+            return
+        if value.lanes == 1:
+            value = self.spread(value, width)
+        address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        mask = ", ".join(f"i1 {'false' if i % step else 'true'}" for i in range(whole))
+        places = ", ".join(f"i32 {'poison' if i % step else i // step}" for i in range(whole))
+        wide = self.register(f"shufflevector {value.typed}, {value.type} poison, <{whole} x i32> <{places}>")
+        name = self._masked("store", kind, whole)
+        self.line(f"call void @{name}({vector} {wide}, ptr {address}, i32 {align}, <{whole} x i1> <{mask}>),{scopes}")
 
     def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
         """Write elements at places with gaps between them."""

@@ -222,7 +222,7 @@ class Vectors(LaneMemory, ABC):
             places.add(written(index, 0))
             return self._gather_lanes(container, kind, self.integer(index))
         if step > 1:
-            return self._gather_lanes(container, kind, self._strided(base, step))
+            return self._load_steps(container, kind, base, step)
         return self._load_lanes(container, kind, base) if step else self.load(container, base)
 
     def put(self, container: Register, index: ast.expr, value: Register) -> None:
@@ -242,7 +242,7 @@ class Vectors(LaneMemory, ABC):
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
         if step > 1:
-            self._scatter_lanes(container, kind, self._strided(base, step), value)
+            self._store_steps(container, kind, base, step, value)
         else:
             self._store_lanes(container, kind, base, value)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.loop_ir import Constant, Guarded, Let, Place
+from common.compiler.loop_marks import CLOSE
 from common.core.shapes import contiguous_strides
 from common.core.spec import numel
 from static.lowering.groups import Group
@@ -143,7 +144,9 @@ class Nest:
         name = self.slot(access.buffer if part is None else part)
         if is_literal(inner, 0):
             return Place(name, base)
-        return Place(name, base, column, "" if is_literal(inner, 1) else self.size(inner))
+        if is_literal(inner, 1):
+            return Place(name, base, column)
+        return Place(name, base, column, str(inner) if type(inner) is int and 0 < inner <= CLOSE else self.size(inner))
 
     def own_place(self, item: Item, rows: list[Any], column: str) -> Place:
         """The element of an item's result: of a window, or of a contiguous buffer over its dimensions."""
@@ -176,3 +179,32 @@ class Nest:
             self._count += 1
             rows.append(Let(self._bases[text], text))
         return self._bases[text]
+
+
+class InnerNest(Nest):
+    """Names for a form of a kernel that is used where some sizes are certain numbers.
+
+    Parameters
+    ----------
+    around : the names of the kernel, whose slots and arguments these are.
+    known : size -> the number that it is.
+    """
+
+    def __init__(self, group: Group, around: Nest, known: dict[Any, int]) -> None:
+        super().__init__(group)
+        self.around, self.known = around, known
+        self.bound, self.ints, self.dtypes = around.bound, around.ints, around.dtypes
+        self._count = around.names
+
+    def size(self, value: Any) -> str:
+        """The name of a size, or the number that it is."""
+        number = self.known.get(size_key(value))
+        return self.around.size(value) if number is None else str(number)
+
+    def slot(self, thing: ArrayBuffer | Scratch) -> str:
+        """The name of a buffer's slot."""
+        return self.around.slot(thing)
+
+    def scratch(self, dtype: np.dtype[Any], elements: Any) -> Scratch:
+        """New scratch memory."""
+        return self.around.scratch(dtype, elements)

@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from common.compiler.loop_ir import If, Kernel, Place, Return
 from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
@@ -32,7 +30,8 @@ from common.core.sizes import hint
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from common.runtime.builtins_ir import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
-from static.lowering.codegen.loop_nest import Nest
+from static.lowering.codegen.close_elements import close_form
+from static.lowering.codegen.loop_nest import InnerNest, Nest
 from static.lowering.groups import Group
 from static.lowering.ir.items import (
     ONE_OF_ROW,
@@ -47,6 +46,7 @@ from static.lowering.ir.items import (
     size_key,
     sizes_key,
 )
+from static.lowering.ir.kernel_memory import Scratch
 
 MOST_COLUMNS = LANES // 2
 """Elements of a row that is written out: the code grows with them."""
@@ -59,10 +59,10 @@ LITERAL = 64
 
 
 def build_rows(group: Group, escaping: set[int]) -> Built:
-    """The kernel of a group; if its rows are short, with a form for rows of that size before the one for all sizes."""
+    """The kernel of a group; if rows or distances are short, with a form for these before the one for all sizes."""
     built = build(group, escaping)
-    short = _short_form(group, escaping, built.nest)
-    if short is None:
+    short = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
+    if short is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
     kernel = built.kernel
     written = Kernel(built.nest.dtypes, len(built.nest.ints), [short, *kernel.body])
@@ -88,11 +88,13 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     condition = f"{nest.size(nest.inner)} == {columns}"
     own = _ShortNest(written, nest)
     body = build(written.group, written.escaping, part=own).kernel.body
-    return If(condition, [*body, Return("0")]) if len(nest.bound) <= MAX_BUFFERS else None
+    return If(condition, [*body, Return("0")])
 
 
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
-    if item.window is not None or item.at is not None or item.calls or item.function == ONE_OF_ROW:
+    if item.at is not None or item.calls or item.function == ONE_OF_ROW:
+        return False
+    if item.window is not None and (item.kind != "map" or len(item.dims) > start):
         return False
     if any(access.within for access in item.accesses):
         return False
@@ -191,6 +193,8 @@ class _WrittenOut:
         if part is not None:
             window = self._place(item.out, 0, dims[: len(part[1])], part[1], 1, part[2])
             self._keep(item, out)
+        elif kind == item.kind:
+            window = item.window
         made = Item(
             next(self._numbers), item.node, kind, dims, function, item.dtype, operands, [out], split=split,
             window=window,
@@ -223,29 +227,21 @@ class _WrittenOut:
         return access
 
 
-class _ShortNest(Nest):
-    """Names for the form for short rows: slots and arguments are those of the kernel."""
+class _ShortNest(InnerNest):
+    """Names for the form for short rows."""
 
     def __init__(self, written: _WrittenOut, around: Nest) -> None:
-        super().__init__(written.group)
-        self.written, self.around = written, around
-        self.bound, self.ints, self.dtypes = around.bound, around.ints, around.dtypes
-        self._count = around.names
+        super().__init__(written.group, around, {size_key(written.inner): written.columns})
+        self.written = written
 
     def size(self, value: Any) -> str:
-        """The name of a size; that of a row, and small numbers, are numbers in the text."""
+        """The name of a size; small numbers are numbers in the text."""
         name = size_key(value)
-        if name == size_key(self.written.inner):
-            return str(self.written.columns)
-        return str(name) if type(name) is int and 0 <= name <= LITERAL else self.around.size(value)
+        return str(name) if type(name) is int and 0 <= name <= LITERAL else super().size(value)
 
-    def slot(self, thing: Any) -> str:
+    def slot(self, thing: ArrayBuffer | Scratch) -> str:
         """The name of a buffer's slot."""
-        return self.around.slot(self.written.original.get(thing.id, thing) if isinstance(thing, ArrayBuffer) else thing)
-
-    def scratch(self, dtype: np.dtype[Any], elements: Any) -> Any:
-        """New scratch memory."""
-        return self.around.scratch(dtype, elements)
+        return super().slot(self.written.original.get(thing.id, thing) if isinstance(thing, ArrayBuffer) else thing)
 
     def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
         """The element at which an access is."""

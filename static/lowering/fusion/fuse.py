@@ -16,6 +16,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
+from common.compiler.loop_marks import CLOSE
+from common.core.sizes import hint
 from common.runtime.builtins_ir import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.fusion.common_space import align
@@ -68,8 +70,8 @@ class _Fuser:
                 self.try_merge(self.slot_of[producer.id], self.slot_of[item.id], item, producer, False)
         for item in reversed(self.work.items):
             self.join_only_user(item)
-        for users in self.users.values():
-            self.join_siblings(users)
+        for buffer, users in self.users.items():
+            self.join_siblings(buffer, users)
         for item in reversed(self.work.items):
             self.join_only_user(item)
         return sorted(self.groups.values(), key=lambda group: group.id)
@@ -98,9 +100,9 @@ class _Fuser:
         else:
             self.alone.add(own)
 
-    def join_siblings(self, users: list[Item]) -> None:
-        """Join groups that read one array element by element over the same space."""
-        full = [i for i in users if i.kind != "native" and any(a.prefix == len(i.dims) for a in i.accesses)]
+    def join_siblings(self, buffer: int, users: list[Item]) -> None:
+        """Join groups that read one array element by element over the same space, or columns of it."""
+        full = [i for i in users if i.kind != "native" and any(_is_sibling(a, i, buffer) for a in i.accesses)]
         for first, second in pairwise(full):
             a, b = self.slot_of[first.id], self.slot_of[second.id]
             if a != b and self.groups[a].name == self.groups[b].name:
@@ -320,6 +322,12 @@ def _united(one: Group, two: Group, tally: _Tally, late: bool) -> tuple[Sizes, t
         if any(breaks_within(breaks, lead, split) for lead in leads):
             return "an operand does not run through the rows evenly"
     return large.dims, large.name, split
+
+
+def _is_sibling(access: Access, item: Item, buffer: int) -> bool:
+    """Whether an access reads an array as its siblings do: element by element, or one of a few columns."""
+    beside = access.buffer.id == buffer and bool(access.strides) and 2 <= hint(access.strides[-1]) <= CLOSE
+    return beside or access.prefix == len(item.dims)
 
 
 def _edge_obstacle(access: Access, makers: set[int]) -> str:

@@ -40,6 +40,7 @@ from static.lowering.memory.pieces import (
     MOST,
     cuts,
     is_as_plus_zero,
+    is_close,
     is_computed,
     is_zero,
     of_number,
@@ -152,7 +153,7 @@ class InParts(Values):
             offset, start = start * strides[dim], start + layout.shape[dim]
             dims = strip_ones(layout.shape)
             steps = tuple(s for s, n in zip(strides, layout.shape, strict=True) if not is_literal(n, 1))
-            if isinstance(layout.root, Const) or (is_computed(layout) and (not dims or is_literal(steps[-1], 1))):
+            if isinstance(layout.root, Const) or (is_computed(layout) and (not dims or is_close(steps[-1]))):
                 window = self.buffer(out.dtype, layout.shape)
                 window.into = out
                 operand = Operand(self.operand(layout, layout.shape), out.dtype)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.sizes import Dim, same
+from common.compiler.loop_marks import CLOSE
+from common.core.sizes import Dim, hint, same
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
 from static.lowering.ir.items import ArrayBuffer, Const, Item, Layout, Sizes, is_literal, size_key
@@ -110,6 +111,11 @@ def is_computed(layout: Layout, node: Node | None = None) -> bool:
     """Whether a layout is all of what an elementwise item makes, which stems from `node` if that is given."""
     maker = layout.root.maker if isinstance(layout.root, ArrayBuffer) and layout.dense else None
     return maker is not None and maker.kind == "map" and not maker.puts and node in (None, maker.node)
+
+
+def is_close(step: Any) -> bool:
+    """Whether elements so far apart are written by vectors, in calls of the traced size."""
+    return 1 <= hint(step) <= CLOSE
 
 
 def is_zero(layout: Layout) -> bool:

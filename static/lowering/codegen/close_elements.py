@@ -1,0 +1,46 @@
+"""Elements a few places apart, such as the columns of a narrow matrix: a loop for the distances that they have now.
+
+Vectors hold all elements in between if the text says how far they are apart. So a kernel begins with a second form, for
+the distances of the traced call::
+
+    if n0 == 4:
+        for c in range(n1):
+            t1 = b0[c * 4]
+            t2 = b0[n2 + c * 4]
+            ...
+        return 0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.compiler.loop_ir import If, Return
+from common.compiler.loop_marks import CLOSE
+from common.core.numerics import LANES
+from common.core.sizes import hint
+from static.lowering.codegen.build import build
+from static.lowering.codegen.loop_nest import InnerNest, Nest
+from static.lowering.groups import Group
+from static.lowering.ir.items import size_key
+
+
+def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
+    """The form for the distances of the traced call, under the condition that they are; None if none is short."""
+    if nest.inner is None or hint(nest.inner) < LANES:
+        return None
+    known: dict[Any, int] = {}
+    conditions = []
+    for item in group.items:
+        for access in item.accesses if item.window is None else [*item.accesses, item.window]:
+            step = nest.strides(access.strides)[1]
+            if type(step) is not int and 2 <= hint(step) <= CLOSE and size_key(step) not in known:
+                known[size_key(step)] = hint(step)
+                conditions.append(f"{nest.size(step)} == {hint(step)}")
+    if not known:
+        return None
+    body = build(group, escaping, part=InnerNest(group, nest, known)).kernel.body
+    return If(" and ".join(conditions), [*body, Return("0")])
+
+
+__all__ = ["close_form"]
