@@ -38,8 +38,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--interpret", action="store_true", help="run graphs node by node")
     p.add_argument("--threads", metavar="N", type=int, default=1, help="threads of large programs")
     p.add_argument("--target", choices=TARGETS, help="make code for such processors only")
-    p.add_argument("--through", choices=("saved", "library"), default="", help="ops only: through a file of a saved "
-                   "program, or as a C library")  # fmt: skip
+    p.add_argument("--through", choices=("saved", "library", "module"), default="", help="ops only: through a file of "
+                   "a saved program, or as a C library, or as a numba module")  # fmt: skip
     p.add_argument("--write", action="store_true", help="expect the hashes of this run; with -k, of these programs")
     return p
 

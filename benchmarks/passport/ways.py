@@ -43,7 +43,8 @@ class Way:
     engine : "dynamic" or "static".
     fuse : whether loops become one.
     interpret : whether graphs run node by node.
-    through : "" or, of pure functions, "saved" for a file and back, "library" for a C library.
+    through : "" or, of pure functions, "saved" for a file and back, "library" for a C library, "module" for a numba
+        module.
     """
 
     engine: str
@@ -63,6 +64,8 @@ class Way:
         """The results of a pure function of arrays."""
         if self.through == "library":
             return _by_library(f, given)
+        if self.through == "module":
+            return _by_module(f, given)
         compiled = self.tw.function(f)
         found: list[Any] = compiled(*given)
         if self.through == "saved":
@@ -101,6 +104,26 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
         code = library.program(*sizes, *(ctypes.c_void_p(x.ctypes.data) for x in arrays), workspace)
         if code:
             raise ValueError(f"the library ended with code {code}")
+    return found
+
+
+def _by_module(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
+    """The results of a function as a file that imports numpy and numba."""
+    import static
+    from common.core.errors import ArgumentError
+
+    found = list(static.function(f)(*given))
+    with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
+        try:
+            made = static.export_numba(f, Path(folder) / "program.py", *given, name="program")
+        except ArgumentError as error:
+            raise NotPossible(str(error)) from error
+        scope: dict[str, Any] = {}
+        exec(compile(made.path.read_text().replace("(cache=True)", ""), str(made.path), "exec"), scope)
+        results = scope["program"](*given, *made.state.values())
+    results = results if isinstance(results, tuple) else (results,)
+    for place, x in zip([i for i, x in enumerate(found) if x is not None], results, strict=True):
+        found[place] = x
     return found
 
 

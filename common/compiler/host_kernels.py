@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import prod
 from threading import local
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,14 +74,37 @@ def take_error() -> BaseException:
     return error
 
 
-def _kernel(source: str) -> Callable[..., int]:
-    """The function behind an address, which reads and writes memory."""
+class HostKernel(NamedTuple):
+    """What the source of a kernel says.
+
+    Attributes
+    ----------
+    module, name : of the function.
+    buffers : dtype and dimensions of each operand and result.
+    operands : how many of them are operands.
+    words : further arguments; an ellipsis stands for an int argument of the kernel, behind those that are sizes.
+    """
+
+    module: str
+    name: str
+    buffers: list[tuple[np.dtype[Any], int]]
+    operands: int
+    words: tuple[Any, ...]
+
+
+def parse(source: str) -> HostKernel:
+    """What a source of `host_call` says."""
     from ast import literal_eval
 
     head, forms, words = source.splitlines()
     module, name, results = head.removeprefix(MARK).split()
     buffers = [(np.dtype(dtype), int(ndim)) for dtype, ndim in (form.split(":") for form in forms.split())]
-    first, arguments = len(buffers) - int(results), literal_eval(words)
+    return HostKernel(module, name, buffers, len(buffers) - int(results), literal_eval(words))
+
+
+def _kernel(source: str) -> Callable[..., int]:
+    """The function behind an address, which reads and writes memory."""
+    module, name, buffers, first, arguments = parse(source)
     found: list[Callable[..., Any]] = []
 
     def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.host_kernels import MARK
+from common.compiler import host_kernels
 from common.compiler.text_steps import literal, type_name
 from common.core.errors import ArgumentError
 from common.core.polynomials import Terms
 from static.export.compiled_call import CompiledCall
+from static.export.copied_definitions import copy_definitions
 from static.export.numba_kernels import KernelTexts
 from static.export.python_layout import WIDTH, clipped, quoted
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep, SwitchStep
@@ -23,6 +24,13 @@ from static.lowering.memory.call_table import Frame, TableEntry, Temporary
 SIZES = ", @SIZES@"
 """Stands for all sizes behind other arguments, until the last of them is known."""
 JIT = "@njit(cache=True)\n"
+ROOM = "room"
+"""What a file calls the iterations for which there is memory where data decide their number."""
+
+
+def runs_python(frame: Frame) -> bool:
+    """Whether a frame calls functions of numpy's and SciPy's, which numba does not compile."""
+    return any(call.source.startswith(host_kernels.MARK) for call in frame.all_calls())
 
 
 class NumbaDriver:
@@ -61,8 +69,8 @@ class NumbaDriver:
     def _atom(self, atom: Any) -> str:
         if atom[0] in ("//", "%"):
             return f"({self.size(atom[1])} {atom[0]} {self._divisor(atom[2])})"
-        if atom[0] != "in":  # how often a while_loop runs, which only its stacks ask, see `loop`
-            return "0"
+        if atom[0] != "in":
+            return ROOM
         return self.atoms.setdefault(atom, f"{self.inputs[atom[1]]}_{atom[2]}")
 
     def _divisor(self, terms: Terms | int) -> str:
@@ -114,15 +122,16 @@ class NumbaDriver:
     def _refuse(self, frame: Frame) -> None:
         for call in frame.calls:
             known = isinstance(call.construct, (LoopStep, SwitchStep))
-            if not known and (not call.source or call.source.startswith(MARK)):
-                what = call.name if call.construct is None else type(call.construct).__name__
+            if not known and not call.source:
                 raise ArgumentError(
-                    f"export_numba(): the program has a {what} ({self.comments(call)[0]}): what calls Python or LAPACK "
-                    "cannot run without this library"
+                    f"export_numba(): the program has a {type(call.construct).__name__} ({self.comments(call)[0]}): "
+                    "what calls Python cannot run without this library"
                 )
 
     def call(self, call: TableEntry, names: Sequence[str], kinds: Sequence[Any], values: Sequence[str]) -> list[str]:
         """A call of a kernel."""
+        if call.source.startswith(host_kernels.MARK):
+            return [self.python_call(call, names, kinds, values)]
         kernel = self.kernels.kernel(call.source, call.name)
         given = [_viewed(names[place], kinds[place], dtype) for place, dtype in kernel.buffers]
         ints = [values[i] for i in call.ints]
@@ -136,6 +145,19 @@ class NumbaDriver:
         told = " or ".join(sorted(messages)) or "an index is out of range"
         raised = quoted(clipped(f"{told} ({self.comments(call)[0].partition(': ')[0]})", WIDTH - 40))
         return [f"status = {text}", "if status != 0:", f"    raise {kind}({raised})"]
+
+    def python_call(self, call: TableEntry, names: Sequence[str], kinds: Sequence[Any], values: Sequence[str]) -> str:
+        """A call of a function of numpy's or SciPy's, which gets the arrays in their shapes."""
+        kernel, sizes = host_kernels.parse(call.source), iter([values[i] for i in call.ints])
+        copy_definitions(kernel.module, kernel.name, self.kernels.copied)
+        shaped = [
+            f"{_viewed(name, kind, dtype)}.reshape({tuple_of([next(sizes) for _ in range(ndim)])})"
+            for name, kind, (dtype, ndim) in zip(names, kinds, kernel.buffers, strict=True)
+        ]
+        given = shaped[: kernel.operands]
+        given += [next(sizes) if x is ... else quoted(x) if isinstance(x, str) else repr(x) for x in kernel.words]
+        results = ", ".join(f"{x}[...]" for x in shaped[kernel.operands :])
+        return f"{results} = {kernel.name}({', '.join(given)})"
 
     def comments(self, call: TableEntry) -> list[str]:
         """The user's lines that a call is for."""
@@ -155,7 +177,8 @@ class NumbaDriver:
         for i, argument in enumerate(frame.outputs, len(frame.inputs)):
             bound[i] = slots[i] if argument.over is None else slots[argument.over]
         body = "\n".join(f"    {line}" for line in self.lines(frame, bound, steps))
-        self.regions[place] = f"{JIT}def {own}({', '.join(slots)}{SIZES}):\n{body}"
+        jit = "" if runs_python(frame) else JIT
+        self.regions[place] = f"{jit}def {own}({', '.join(slots)}{SIZES}):\n{body}"
         return own
 
     def switch(self, call: TableEntry, switch: SwitchStep, names: Sequence[str]) -> list[str]:
@@ -173,17 +196,14 @@ class NumbaDriver:
     ) -> list[str]:
         """A loop: what is carried changes places with its other array after each iteration, if it has one."""
         if loop.asks and loop.stacked:
-            raise ArgumentError(
-                "export_numba(): the program has a while_loop that stacks what it computes "
-                f"({self.comments(call)[0]}): nobody knows how many rows there will be"
-            )
+            self.atoms.setdefault((ROOM,), ROOM)
         if ITERATIONS in call.regions:
             return self.iterations(call, loop, names, values)
         body_frame, body = call.regions["body"], self.region("body", call, "body")
         n, mark = len(loop.carried), len(self.regions)
         now, then = [f"now{mark}_{k}" for k in range(n)], [f"then{mark}_{k}" for k in range(n)]
         done, row = f"done{mark}", f"row{mark}"
-        out, ends = list[str](), list[str]()
+        out, inner, ends = list[str](), list[str](), list[str]()
         for k, (start, result, size) in enumerate(loop.carried):
             length = self._elements(outer, size, body_frame.inputs[k].dtype)
             part = _up_to(length)
@@ -197,10 +217,11 @@ class NumbaDriver:
             tests = ", ".join([*now, *(names[i] for i in loop.tests)])
             question = [f"answer{mark} = np.empty(1, bool_)", f"{asked}({tests}, answer{mark}{SIZES})"]
             out += [*question, f"while answer{mark}[0]:"]
+            inner += [f"if {done} == {ROOM}:", "    raise BufferError"] * bool(loop.stacked)
         else:
             out += [f"for {done} in range({count}):"]
         place = f"{count} - 1 - {done}" if loop.backwards else done
-        inner = [f"{row} = {place}"] * bool(loop.rows or loop.stacked)
+        inner += [f"{row} = {place}"] * bool(loop.rows or loop.stacked)
         rows, stacks = (
             [self._row(names[i], self._elements(outer, size, x.dtype), row) for (i, size), x in zip(own, arguments[n:])]
             for own, arguments in ((loop.rows, body_frame.inputs), (loop.stacked, body_frame.outputs))
@@ -219,11 +240,13 @@ class NumbaDriver:
         body, mark = self.region("iterations", call, ITERATIONS), len(self.regions)
         out = [f"{names[result]}[0] = {names[start]}[0]" for start, result, _ in loop.carried]
         progress = [f"{name}{mark}" for name in PROGRESS]
-        done, limit, asking, _ = progress
+        done, limit, asking, more = progress
         count = f"{names[0]}[0]" if loop.counted else values[loop.length]
+        count = count if loop.stacked or not loop.asks else "0"
         out += [f"{name} = np.{'ones' if name == asking else 'zeros'}(1, int64)" for name in progress]
         out += [f"{limit}[0] = {count}", f"while {asking}[0]:" if loop.asks else f"while {done}[0] < {limit}[0]:"]
         out.append(f"    {body}({', '.join([*(names[i] for i in loop.bound), *progress])}{SIZES})")
+        out += [f"    if {more}[0]:", "        raise BufferError"] * bool(loop.asks and loop.stacked)
         return [*out, *([f"{names[-2]}[0] = {done}[0]"] if loop.asks else [])]
 
     def _row(self, stack: str, length: str, row: str) -> str:
@@ -253,11 +276,18 @@ class NumbaDriver:
             return _of_loop(call, call.construct)
         if isinstance(call.construct, SwitchStep):
             return _of_switch(call, call.construct)
+        if call.source.startswith(host_kernels.MARK):
+            return [(i, dtype) for i, (dtype, _) in enumerate(host_kernels.parse(call.source).buffers)]
         return self.kernels.kernel(call.source, call.name).buffers
 
 
 _Seen = list[tuple[int, np.dtype[Any]]]
 """Positions among the slots of a call, and the dtypes of the arrays there."""
+
+
+def tuple_of(parts: Sequence[str]) -> str:
+    """The text of a tuple."""
+    return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
 
 
 def _up_to(length: str) -> str:

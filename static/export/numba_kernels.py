@@ -44,11 +44,18 @@ class NumbaKernel(NamedTuple):
 
 
 class KernelTexts:
-    """The functions of a file, in the order in which they are defined."""
+    """The functions of a file, in the order in which they are defined.
+
+    Attributes
+    ----------
+    scalars, library, kernels : what numba compiles, by name.
+    copied : definitions that run in Python, by name.
+    """
 
     def __init__(self) -> None:
         self.scalars = FunctionText()
         self.library: dict[str, str] = {}
+        self.copied: dict[str, str] = {}
         self.kernels: dict[str, str] = {}
         self._made: dict[str, NumbaKernel] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ from common.compiler.registers import DTYPES
 from common.compiler.text_steps import type_name
 from common.core.errors import ArgumentError, file_error
 from common.core.numerics import BLOCK, LANES
-from static.export import numba_library
+from static.export import copied_definitions, numba_library
 from static.export.compiled_call import CompiledCall, compiled_call
-from static.export.numba_driver import JIT, SIZES, NumbaDriver
+from static.export.numba_driver import JIT, ROOM, SIZES, NumbaDriver, runs_python, tuple_of
 from static.export.python_layout import WIDTH, clipped, laid_out, quoted
+from static.graph.regions import FIRST_ROOM
 from static.lowering.memory.call_table import TableArgument
 
 _FMA = '''
@@ -95,7 +96,7 @@ def export_numba(f: Callable[..., Any], path: Any, *args: Any, name: str | None 
 
     Raises
     ------
-    ArgumentError : the program calls Python or LAPACK, or the name is none of Python.
+    ArgumentError : the program calls Python, or the name is none of Python.
     FileError : the file cannot be written.
 
     Notes
@@ -128,7 +129,7 @@ class _Module:
 
     def __init__(self, program: CompiledCall) -> None:
         self.program, frame = program, program.frame
-        taken = {*_WORDS, *vars(numba_library), *DTYPES, program.name}
+        taken = {*_WORDS, ROOM, *copied_definitions.names(), *vars(numba_library), *DTYPES, program.name}
         inputs, first = program.inputs, len(program.inputs) - len(program.state)
         names = [_identifier(x, taken, i >= first) for i, x in enumerate(inputs)]
         self.inputs = [*zip(names, frame.inputs, strict=True)]
@@ -144,9 +145,9 @@ class _Module:
         wrapper = self.wrapper()
         sizes = "".join(f", {size}" for size in driver.atoms.values())
         main = "\n    ".join([f"def compute({', '.join(dict.fromkeys(slots))}{SIZES}):", *body])
-        library = [*kernels.library.values()]
-        texts = [*library, *kernels.scalars.functions.values(), *kernels.kernels.values(), main]
-        texts = [*(JIT + text.rstrip() for text in texts), *driver.regions]
+        main = main if runs_python(self.program.frame) else JIT + main
+        compiled = [*kernels.library.values(), *kernels.scalars.functions.values(), *kernels.kernels.values()]
+        texts = [*(JIT + text.rstrip() for text in compiled), *kernels.copied.values(), main, *driver.regions]
         whole = "\n".join(texts)
         names = self.types(whole)
         names += [_table(name, x) for x, name in kernels.scalars.tables.items()]
@@ -188,7 +189,7 @@ class _Module:
                 lines.append(f"    {name}_flat = np.full(1, {name}, np.{form.dtype})")
                 continue
             known = [frame.sizes[i] for i in form.shape]
-            wanted = _tuple(str(n if isinstance(n, int) else None) for n in known)
+            wanted = tuple_of([str(n if isinstance(n, int) else None) for n in known])
             look = "changed" if form.written else "flattened"
             lines.append(f'    {name}_flat = {look}("{name}", {name}, np.{type_name(form.dtype)}, {wanted})')
             own = [(k, driver.atoms["in", p, k]) for k in range(len(known)) if ("in", p, k) in driver.atoms]
@@ -200,17 +201,17 @@ class _Module:
             lines += [f"    if {asked}:", f"        raise ValueError({raised})"]
         given, returned = [f"{name}_flat" for name, _ in self.inputs], []
         for (name, form), sizes in zip(self.results, shapes, strict=True):
-            returned.append(name if form.over is None else f"{name}_flat.reshape({_tuple(sizes)})")
+            returned.append(name if form.over is None else f"{name}_flat.reshape({tuple_of(sizes)})")
             if form.over is None:
-                lines.append(f"    {name} = np.empty({_tuple(sizes)}, np.{type_name(form.dtype)})")
+                lines.append(f"    {name} = np.empty({tuple_of(sizes)}, np.{type_name(form.dtype)})")
                 given.append(f"{name}.reshape(-1)")
-        lines.append(f"    compute({', '.join([*given, *driver.atoms.values()])})")
+        call = f"compute({', '.join([*given, *driver.atoms.values()])})"
+        if ROOM in driver.atoms.values():
+            lines += [f"    {ROOM} = {FIRST_ROOM}", "    while True:", "        try:", f"            {call}"]
+            lines += ["            break", "        except BufferError:", f"            {ROOM} *= 4"]
+        else:
+            lines.append(f"    {call}")
         return "\n".join([*lines, f"    return {', '.join(returned) or None}"])
-
-
-def _tuple(parts: Iterable[str]) -> str:
-    own = [*parts]
-    return f"({', '.join(own)}{',' * (len(own) == 1)})"
 
 
 def _identifier(title: str, taken: set[str], foreign: bool = False) -> str:

@@ -245,7 +245,7 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         self._aliases = [alias for alias in self._aliases if alias[0]() is not None]
         for view, base, how in list(self._aliases):
             alive: Any = view()
-            if alive is not x and base() is not x:
+            if alive is None or (alive is not x and base() is not x):  # the last that knew it was forgotten above
                 continue
             if how == "same":
                 same.append(base() if alive is x else alive)

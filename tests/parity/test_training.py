@@ -192,6 +192,20 @@ class Residual(dynamic.nn.Module):
         return x[:, :2]
 
 
+def an_update_by_a_gradient_function(tw):
+    x = tw.tensor(X[0])
+
+    def step(y):
+        x.add_(y[0])
+        g = tw.grad(lambda a: (a * a).sum())(x)
+        x.sub_(g * 0.1)
+        _, h = tw.value_and_grad(lambda a: a.exp().sum())(x)
+        x.mul_(0.5)
+        return g, h
+
+    return step, [x]
+
+
 PROGRAMS = {
     "a list of modules": trainer(lambda nn: Residual(), lambda optim, p: optim.AdamW(p, lr=0.1)),
     "sgd": trainer(linear, lambda optim, p: optim.SGD(p, lr=0.1, weight_decay=0.1)),
@@ -214,6 +228,7 @@ PROGRAMS = {
         for f in (
             without_zero_grad, zeros_instead_of_none, running_statistics, clipped_gradients, groups_and_a_decaying_rate,
             gradient_penalty, tied_weights, two_backward_passes, a_closure, an_update_by_hand,
+            an_update_by_a_gradient_function,
         )
     },
 }  # fmt: skip

@@ -14,18 +14,6 @@ STEP = 5e-3
 """Relative step of the differences; of the fourth order, so their error is about 1e-11."""
 
 
-def compute(*operands_and_name: object) -> np.ndarray:
-    """The function of this module that the last argument names, of the arrays before it, in the first one's dtype."""
-    *arrays, name = operands_and_name
-    assert isinstance(name, str)
-    assert isinstance(arrays[0], np.ndarray)
-    from scipy import special
-
-    with np.errstate(all="ignore"), special.errstate(all="ignore"):
-        y = globals()[name](*(np.asarray(x, np.float64) for x in arrays))
-    return np.asarray(y).astype(arrays[0].dtype)
-
-
 def _slope(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
     """The derivative of f by the logarithm of its argument, by differences."""
     near = f(a * np.exp(STEP)) - f(a * np.exp(-STEP))
@@ -128,3 +116,22 @@ def von_mises_draw(k: np.ndarray, u: np.ndarray) -> np.ndarray:
         angle[open_] = np.where(taken, sign * np.arccos(np.clip(f, -1, 1)), 0)
         open_ = open_[~taken]
     return angle.reshape(shape)
+
+
+QUANTILES = (
+    gamma_quantile, gamma_quantile_by_a, beta_quantile, beta_quantile_by_a, beta_quantile_by_b,
+    poisson_quantile, binomial_quantile, von_mises_draw,
+)  # fmt: skip
+
+
+def drawn(*operands_and_name: object) -> np.ndarray:
+    """The function of `QUANTILES` that the last argument names, of the arrays before it, in the first one's dtype."""
+    *arrays, name = operands_and_name
+    assert isinstance(name, str)
+    assert isinstance(arrays[0], np.ndarray)
+    from scipy import special
+
+    (function,) = (f for f in QUANTILES if f.__name__ == name)
+    with np.errstate(all="ignore"), special.errstate(all="ignore"):
+        y = function(*(np.asarray(x, np.float64) for x in arrays))
+    return np.asarray(y).astype(arrays[0].dtype)

@@ -29,7 +29,7 @@ POLYNOMIALS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Step]] = {
 }
 
 
-def compute(*operands_and_name: object) -> np.ndarray:
+def orthogonal_polynomial(*operands_and_name: object) -> np.ndarray:
     """The polynomial that the last argument names, of the argument and the degrees before it.
 
     Degrees lose their fraction. A negative degree gives 0; NaN, and a degree above `LIMIT`, give NaN.
@@ -58,4 +58,4 @@ def compute(*operands_and_name: object) -> np.ndarray:
         return np.asarray(y).astype(given.dtype)
 
 
-__all__ = ["LIMIT", "POLYNOMIALS", "compute"]
+__all__ = ["LIMIT", "POLYNOMIALS", "orthogonal_polynomial"]

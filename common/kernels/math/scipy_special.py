@@ -22,7 +22,7 @@ def _named(name: str) -> Callable[..., Any]:
     return function
 
 
-def compute(*operands_and_name: object) -> np.ndarray:
+def special_function(*operands_and_name: object) -> np.ndarray:
     """The function of `scipy.special` that the last argument names, of the arrays before it.
 
     Returns

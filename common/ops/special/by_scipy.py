@@ -31,7 +31,7 @@ from common.ops.shape.view import expand, unsqueeze
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
-MODULE = "common.kernels.math.scipy_special"
+BY_SCIPY = "common.kernels.math.scipy_special", "special_function"
 
 
 def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
@@ -42,23 +42,24 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
 
 
 def scipys(
-    name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "", module: str = MODULE, doc: str
-) -> Op:
+    name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "",
+    by: tuple[str, str] = BY_SCIPY, doc: str,
+) -> Op:  # fmt: skip
     """Define an op of operands of one shape by a function of `scipy.special`.
 
     Parameters
     ----------
     draws : make the operands for the tests.
     function : its name there, by default that of the op.
-    module : whose ``compute`` knows the name.
+    by : module and name of what computes it; its last argument is the name.
     """
-    called = function or name
+    (module, computing), called = by, function or name
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
-        return [host_call(module, "compute", specs, outs, [called])]
+        return [host_call(module, computing, specs, outs, [called])]
 
     def oracle(*arrays: np.ndarray) -> np.ndarray:
-        y: np.ndarray = import_module(module).compute(*arrays, called)
+        y: np.ndarray = getattr(import_module(module), computing)(*arrays, called)
         return y
 
     return kernel(name, inputs, lambda *specs: Spec(specs[0].shape, specs[0].dtype), native, oracle, rules, doc=doc,

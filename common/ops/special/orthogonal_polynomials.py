@@ -20,7 +20,8 @@ def _degrees(rng: Any, shape: Any, dtype: Any) -> np.ndarray:
 
 def _polynomial(name: str, words: str) -> Op:
     return scipys(
-        name, ("x", "n"), (None, None), inside_unit, _degrees, module="common.kernels.math.recurrences",
+        name, ("x", "n"), (None, None), inside_unit, _degrees,
+        by=("common.kernels.math.recurrences", "orthogonal_polynomial"),
         doc=f"{words} at x, by its recurrence; 0 for n < 0. No derivatives.",
     )  # fmt: skip
 
