@@ -13,7 +13,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from common.compiler import image
+from common.compiler import image, software_fma
 from common.core.locks import make_lock
 
 _lock = make_lock()
@@ -140,6 +140,7 @@ def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
 def emit(module: Any, symbol: str) -> bytes:
     """Return the code of an optimised LLVM module with the function `symbol`, as `load` takes it."""
     with _lock:
+        software_fma.spell_out(module, target_machine())
         code = bytes(target_machine().emit_object(module))
     return image.link(code, symbol) or code
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.compiler import compile as kernels
-from common.compiler import llvm_engine
+from common.compiler import llvm_engine, software_fma
 from common.compiler.machine_functions import PREFIX
 
 WAYS = "portable", "native", "baseline"
@@ -96,4 +96,5 @@ def _emitted(module: Any, target: KernelTarget, complete: bool, needed: dict[str
             function.visibility = "hidden"
         if function.name.startswith(PREFIX):
             function.name += target.suffix
+    software_fma.spell_out(module, target.machine)
     return bytes(target.machine.emit_object(module))
