@@ -167,7 +167,9 @@ class Expressions(Operands):
     def _conditional(self, node: ast.IfExp) -> Register:
         condition, known = self.truth(node.test), _reads(node.test)
         if not (is_plain(node.body, known) and is_plain(node.orelse, known)):
-            if isinstance(node.body, ast.Subscript) and is_plain(node.orelse, known):
+            if isinstance(node.body, ast.Subscript) and (
+                isinstance(node.orelse, ast.Subscript) or is_plain(node.orelse, known)
+            ):
                 chosen = self.read_where(condition, node.body, node.orelse)
                 if chosen is not None:
                     return chosen

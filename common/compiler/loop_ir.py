@@ -5,7 +5,7 @@ Grammar::
     kernel    ::= buffers arguments statement*
     statement ::= let name expression | store place expression | loop var start stop step statement*
                 | if condition statement* | while condition statement* | break | run function argument* | return status
-    expression::= name | place | constant | call function expression* | place if condition else constant
+    expression::= name | place | constant | call function expression* | place if condition else (constant | place)
     place     ::= buffer [ base + step * var + beside ]
 
 The eager engine, the optimisers and the compiler write their loops in it. The printed source is both what
@@ -46,7 +46,7 @@ class Place:
 
 
 class Guarded:
-    """The element at a place where a condition holds, elsewhere a constant: there nothing is read.
+    """The element at a place where a condition holds, elsewhere a constant or another element: that alone is read.
 
     The place exists where `holds`, the name of a condition, does, or where a variable is from `start` on and before
     `stop`; what is empty asks nothing.
@@ -55,7 +55,7 @@ class Guarded:
     __slots__ = ("holds", "outside", "place", "start", "stop", "var")
 
     def __init__(
-        self, place: Place, outside: Constant, holds: str = "", var: str = "", start: str = "", stop: str = ""
+        self, place: Place, outside: Constant | Place, holds: str = "", var: str = "", start: str = "", stop: str = ""
     ) -> None:
         self.place, self.outside, self.holds, self.var, self.start, self.stop = place, outside, holds, var, start, stop
 

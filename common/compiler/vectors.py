@@ -192,16 +192,25 @@ class Vectors(LaneMemory, ABC):
         if lanes is None:
             return None
         holds = condition if condition.lanes > 1 else self.spread(condition, lanes.width)
-        inside = (
-            holds if not lanes.mask else self.write("and", BOOL, holds, Register(lanes.mask, BOOL, None, lanes.width))
-        )
-        self._lanes = lanes._replace(mask=inside.text)
-        x, y = self.expression(element), self.expression(other)
-        self._lanes = lanes
+        x = self._read_under(holds, element)
+        if isinstance(other, ast.Subscript):
+            y = self._read_under(self.write("xor", BOOL, holds, constant(True, BOOL)), other)
+        else:
+            y = self.expression(other)
         if x.kind != y.kind or not isinstance(x.kind, np.dtype):
             raise Refused(f"{x.kind} or {y.kind}")
         holds, x, y = self.alike(holds, x, y)
         return Register(self.register(f"select {holds.typed}, {x.typed}, {y.typed}"), x.kind, None, x.lanes)
+
+    def _read_under(self, mask: Register, element: ast.Subscript) -> Register:
+        lanes = self._lanes
+        assert lanes is not None
+        if lanes.mask:
+            mask = self.write("and", BOOL, mask, Register(lanes.mask, BOOL, None, lanes.width))
+        self._lanes = lanes._replace(mask=mask.text)
+        value = self.expression(element)
+        self._lanes = lanes
+        return value
 
     # ---------------------------------------------------------------- elements
     def read(self, container: Register, index: ast.expr) -> Register:

@@ -95,7 +95,7 @@ class _Legaliser(Padded):
         if number is not None:
             shape = node.outputs[0].shape
             self.layouts[node.outputs[0].key] = Layout(number, 0, shape, (0,) * len(shape), False)
-        elif self.in_parts(node) or self.padded(node):
+        elif self.rolled(node) or self.in_parts(node) or self.padded(node):
             return
         elif node.op.kind == "view":
             self.layouts[node.outputs[0].key] = self.view(node)

@@ -120,7 +120,7 @@ def _roll(x: Any, *, shifts: tuple[Any, ...], dims: tuple[int, ...]) -> Any:
     for shift, dim in zip(shifts, dims, strict=True):
         n = x.shape[dim]
         if n != 0:
-            by = shift % n
+            by = shift if 0 <= shift < n else shift + n if -n <= shift < 0 else shift % n
             x = cat((narrow(x, dim, n - by, by), narrow(x, dim, 0, n - by)), dim)
     return x
 

@@ -105,13 +105,21 @@ class Nest:
 
     def row_varying(self, access: Access) -> bool:
         """Whether it moves with a row loop."""
-        bounded = any(not self._is_inner(bounds.dim) for bounds in access.within)
-        return bounded or any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
+        parted = any(not self._is_inner(dim) for dim in _parted(access))
+        return parted or any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
 
     def column_varying(self, access: Access) -> bool:
         """Whether it moves with the inner loop."""
-        bounded = any(self._is_inner(bounds.dim) for bounds in access.within)
-        return bounded or not is_literal(self.strides(access.strides)[1], 0)
+        parted = any(self._is_inner(dim) for dim in _parted(access))
+        return parted or not is_literal(self.strides(access.strides)[1], 0)
+
+    def _row(self, dim: int) -> str:
+        """The index of the row loop over a dimension."""
+        (row,) = [name for name, (_, last) in zip(self.row_names, self.runs, strict=True) if last == dim]
+        return row
+
+    def _further(self, place: Place, by: str, rows: list[Any]) -> Place:
+        return Place(place.buffer, self.named(" + ".join(filter(None, (place.base, by))), rows), place.var, place.step)
 
     def _is_inner(self, dim: int) -> bool:
         return self.inner_run is not None and self.inner_run[1] == dim
@@ -119,6 +127,13 @@ class Nest:
     def element(self, access: Access, rows: list[Any], column: str) -> Place | Guarded:
         """What an access reads, within its bounds; adds the base of its row, and its conditions, to `rows`."""
         place = self.place(access, rows, column)
+        if access.jump is not None:
+            dim, start, distance = access.jump
+            if not self._is_inner(dim):
+                further = self.named(f"{self.size(distance)} if {self._row(dim)} >= {self.size(start)} else 0", rows)
+                return self._further(place, further, rows)
+            other = self._further(place, self.size(distance), rows)
+            return Guarded(place, other, "", column, "", self.size(start))
         if not access.within:
             return place
         tests: list[str] = []
@@ -127,7 +142,7 @@ class Nest:
             if self._is_inner(bounds.dim):
                 start, stop = "" if is_literal(bounds.start, 0) else self.size(bounds.start), self.size(bounds.stop)
                 continue
-            (row,) = [name for name, (_, last) in zip(self.row_names, self.runs, strict=True) if last == bounds.dim]
+            row = self._row(bounds.dim)
             tests += [] if is_literal(bounds.start, 0) else [f"{row} >= {self.size(bounds.start)}"]
             tests.append(f"{row} < {self.size(bounds.stop)}")
         holds, outside = " and ".join(tests), Constant(access.outside, access.buffer.dtype)
@@ -179,6 +194,11 @@ class Nest:
             self._count += 1
             rows.append(Let(self._bases[text], text))
         return self._bases[text]
+
+
+def _parted(access: Access) -> list[int]:
+    """The dimensions of which an access has conditions."""
+    return [bounds.dim for bounds in access.within] + ([] if access.jump is None else [access.jump.dim])
 
 
 class InnerNest(Nest):

@@ -96,7 +96,7 @@ def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return False
     if item.window is not None and (item.kind != "map" or len(item.dims) > start):
         return False
-    if any(access.within for access in item.accesses):
+    if any(access.in_pieces for access in item.accesses):
         return False
     if item.kind == "map":
         return len(item.dims) == dims or len(item.dims) <= start

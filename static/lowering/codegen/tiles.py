@@ -58,7 +58,7 @@ class Tiles:
             return
         own = {item.id for item in group.items}
         read = [access for item in group.items for access in item.accesses]
-        outside = [a for a in read if not a.within and (a.buffer.maker is None or a.buffer.maker.id not in own)]
+        outside = [a for a in read if not a.in_pieces and (a.buffer.maker is None or a.buffer.maker.id not in own)]
         across = [(row, a) for a in outside if (row := self._across(a)) is not None]
         if across:
             ((self.row, _),) = Counter(row for row, _ in across).most_common(1)

@@ -14,7 +14,7 @@ def align(one: Group, two: Group) -> bool:
     """Rewrite one of two groups over the dimensions of the other, if both have as many elements."""
     if one.native or two.native or one.name == two.name or not one.dims or not two.dims:
         return False
-    if any(access.within for group in (one, two) for item in group.items for access in item.accesses):
+    if any(access.in_pieces for group in (one, two) for item in group.items for access in item.accesses):
         return False
     if size_key(numel(one.dims)) != size_key(numel(two.dims)):
         return False

@@ -101,6 +101,14 @@ class Bounds(NamedTuple):
     stop: Any
 
 
+class Jump(NamedTuple):
+    """A dimension of a space from `start` of which on the elements of an operand lie `distance` further."""
+
+    dim: int
+    start: Any
+    distance: Any
+
+
 @dataclass(eq=False, slots=True)
 class Access:
     """Where the elements of an operand lie.
@@ -112,6 +120,7 @@ class Access:
     prefix : k if this is element ``[i0..ik-1]`` of a contiguous buffer of the first k sizes, else None.
     within : of an operand that lies among equal numbers, where it has elements.
     outside : the number elsewhere.
+    jump : of an operand in two pieces of one buffer, where the second one is.
     """
 
     buffer: ArrayBuffer
@@ -121,6 +130,12 @@ class Access:
     prefix: int | None
     within: tuple[Bounds, ...] = ()
     outside: Any = 0
+    jump: Jump | None = None
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether it has conditions."""
+        return bool(self.within) or self.jump is not None
 
 
 @dataclass(eq=False, slots=True)

@@ -159,6 +159,6 @@ def _things(body: list[Any]) -> Iterator[Any]:
             elif isinstance(thing, Call):
                 waiting += thing.arguments
             elif isinstance(thing, Guarded):
-                waiting.append(thing.place)
+                waiting += thing.place, thing.outside
             else:
                 yield thing

@@ -1,4 +1,4 @@
-"""Gradients of slices that overlap, and pads of several dimensions: read where they have elements, never made."""
+"""Gradients of slices that overlap, pads, and what is rolled: read where their elements are, never made."""
 
 from __future__ import annotations
 
@@ -47,6 +47,13 @@ PROGRAMS = {
     "padded": (2, lambda x: (F.pad(x, (1, 2, 2, 1), value=0.5) * F.pad(x * x, (2, 1, 1, 2), value=-0.0)).sum()),
     "volumes": (3, lambda x: (x[1:, :-1, 1:] * x[:-1, 1:, 1:] + x[1:, 1:, :-1]).pow(2).sum()),
     "one row of each": (3, lambda x: (x[:, 0, 1:] * x[:, -1, :-1] - x[:, 0, :-1]).exp().sum()),
+    "periodic": (
+        2,
+        lambda x: ((F.roll(x, 1, 0) + F.roll(x, -1, 0) + F.roll(x, 2, 1) - F.roll(x, -1, 1)) * x).exp().sum(),
+    ),
+    "turned": (1, lambda x: (F.cat([x[1:], x[:1]]) * x - F.roll(x, 5)).tanh().sum()),
+    "pieces of columns": (2, lambda x: (F.cat([x[:, 1:], x[:, :1]], 1) * x.flip(0)).sum()),
+    "turned volumes": (3, lambda x: (F.roll(x, (1, -1, 1), (0, 1, 2)) * x * F.roll(x, 1, 1)).sum()),
     "beside each other": (1, lambda x: (x[1:] * x[:-1]).sum() + (x[: x.shape[0] // 2] ** 3).sum()),
 }
 
@@ -73,6 +80,17 @@ def test_gradients_of_slices_beside_each_other_stay_in_parts():
     compiled = assert_compiles(tw.grad(program), (floats(30),))
     assert not any(access.within for step in program_of(compiled).steps for group in step.groups
                    for item in group.items for access in item.accesses)  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(30,), (5, 40), (7, 6, 20)])
+def test_rolled_arrays_are_read_in_two_pieces(shape):
+    """Compared with numpy: exact, since nothing is rounded."""
+    x, rng = np.arange(np.prod(shape), dtype=np.float32).reshape(shape), random.Random(len(shape))
+    for _ in range(6):
+        by, dim = rng.randint(-50, 50), rng.randrange(len(shape))
+        f = tw.function(lambda x, by=by, dim=dim: tw.roll(x, by, dim) + x)
+        assert_all_same_bits([f(x)], [np.roll(x, by, dim) + x], f"{by} along {dim} of {shape}")
+        assert [step.name[:2] for step in program_of(f).steps] == ["k_"]
 
 
 def windows(seed, ndim):
@@ -134,7 +152,7 @@ def test_both_engines_agree_on_random_windows(part):
                 both.check([rng.normal(size=shape).astype(["f4", "f8"][seed % 2])], rng, f"{seed} at {shape}")
 
 
-@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded"])
+@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded", "periodic", "turned"])
 def test_threads_and_the_other_compiler_give_the_same_bits(name):
     ndim, program = PROGRAMS[name]
     x = floats(*((300, 500) if ndim == 2 else (100_000,)))
