@@ -1,6 +1,7 @@
 """``python3 -m benchmarks``: runs the same programs in both engines, compares their bits, then times them."""
 
 import argparse
+import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,14 @@ NEEDS = ("numpy", "numba", "networkx", "scipy")
 def parser() -> argparse.ArgumentParser:
     """Return the command line's definition."""
     p = argparse.ArgumentParser(
-        prog="python3 -m benchmarks",
+        prog="twingrad" if Path(sys.argv[0]).stem == "twingrad" else "python3 -m benchmarks",
         description="Run real workloads in both engines, compare every bit, then measure: seconds per call, "
         "one-off cost cold and from the disk cache, break-even calls, peak memory.",
         epilog="Exit code 1 if a bit differs or a workload fails, 130 after Ctrl-C, "
         "which keeps what is finished. Table on stdout, progress on stderr. "
         "Other commands: run FILE.py:NAME measures a program of yours, explain FILE.py:NAME says what each step of "
         "compiling buys, compare A.json B.json, passport, "
-        "report, doctor, graph, draw, list, cache [--clear]; each has --help.",
+        "report, doctor, graph, export, draw, list, cache [--clear]; each has --help.",
     )
     p.add_argument("--quick", action="store_true", help="fewer repetitions: two to three minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
@@ -46,10 +47,20 @@ def parser() -> argparse.ArgumentParser:
 
 LABORATORY = ("run", "explain", "compare", "doctor", "report", "graph", "export")
 """Commands of `benchmarks.lab.command`; `run` without a file runs the project's own workloads."""
+OTHERS = ("passport", "cache", "draw", "list")
+
+
+def refuse_unknown(words: list[str]) -> None:
+    """End with an error if the first word is no command, and name the nearest."""
+    if words and not words[0].startswith("-") and words[0] not in (*LABORATORY, *OTHERS):
+        near = difflib.get_close_matches(words[0], (*LABORATORY, *OTHERS), 1)
+        meant = f"; did you mean {near[0]!r}?" if near else f"; to measure a file: run {words[0]}" * (".py" in words[0])
+        parser().error(f"there is no command {words[0]!r}{meant}; the commands: {', '.join((*LABORATORY, *OTHERS))}")
 
 
 def main() -> int:
     """Run the command and return its exit code."""
+    refuse_unknown(sys.argv[1:])
     if sys.argv[1:2] == ["list"]:
         sys.argv[1:2] = ["--list"]
     if (

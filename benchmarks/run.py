@@ -1,6 +1,5 @@
 """The run: per workload the bits first, then the costs of each engine."""
 
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import bits, oneoff, peak_memory, stats
-from benchmarks.lab import stability
+from benchmarks.lab import failures, stability
 from benchmarks.lab.activity import Activity, Watch
 from benchmarks.lab.agreement import Agreement, agreement, first_line, of_json
 from benchmarks.lab.probe import PREFIX, probes
@@ -177,7 +176,7 @@ def measure(
                 result.starts[engine] = oneoff.cold_and_disk(engine, workload.key, effort.cold, effort.disk)
     except Exception as problem:  # one workload that fails must not hide the results of the others
         result.error = f"{type(problem).__name__}: {problem}"
-        progress.say(traceback.format_exc().rstrip())
+        progress.say(failures.told(problem))
     for line in result.differences:
         progress.say(f"{name}: BITS DIFFER: {line}")
     return result
@@ -192,6 +191,7 @@ def programs(
     workload: Workload, engines: dict[str, ModuleType], peers: Sequence[str], progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Agreement]]:
     """Return (call, input sets) of both engines and of each peer that agrees with them, and what peers' results say."""
+    from benchmarks.lab.peers import NotWritten
     from benchmarks.peers import PEERS, build
 
     inputs = workload.inputs()
@@ -202,6 +202,9 @@ def programs(
     for peer in peers:
         try:
             built = build(peer, workload, initial)
+        except NotWritten as problem:
+            lacking[peer] = Agreement(error=f"is left out: {problem}")
+            continue
         except Exception as problem:  # a peer that cannot run a program must not hide what the others do
             lacking[peer] = Agreement(error=f"does not run it: {first_line(problem)}")
             continue

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.lab import measuring
+from benchmarks.lab import failures, measuring
 
 EPILOG = """\
 FILE.py:NAME is a function; a module, measured as a training step; make(), which sets up and returns a step; or a
@@ -116,10 +116,21 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 
 
 def main(word: str, arguments: list[str]) -> int:
-    """Run a command; what cannot be done is one line on stderr and exit code 2."""
+    """Run a command.
+
+    Returns
+    -------
+    int : the exit code; 2 and a line on stderr for what cannot be done, 1 and the user's lines for a program that
+        fails.
+    """
     try:
         return COMMANDS[word](arguments)
-    except (LookupError, OSError, ValueError, SyntaxError, ImportError) as problem:
+    except Exception as problem:
+        if failures.own_lines(problem):
+            print(f"twingrad {word}: the program fails\n{failures.told(problem)}", file=sys.stderr)
+            return 1
+        if not isinstance(problem, LookupError | OSError | ValueError | SyntaxError | ImportError):
+            raise
         text = problem.args[0] if isinstance(problem, LookupError | ValueError) else str(problem)
         print(f"twingrad {word}: {text}", file=sys.stderr)
         return 2

@@ -15,6 +15,10 @@ Call = Callable[..., Any]
 Make = Callable[[Any], Program]
 
 
+class NotWritten(LookupError):
+    """The file has no version of the program for a peer."""
+
+
 def build(
     own: ModuleType, name: str, peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], make: Make
 ) -> Built:
@@ -29,7 +33,7 @@ def build(
 
     Raises
     ------
-    LookupError
+    NotWritten
         If there is none.
     """
     package = peer.partition(".")[0]
@@ -37,7 +41,7 @@ def build(
     if package == "torch":
         return _torch(peer, inputs, initial, written, make)
     if written is None:
-        raise LookupError(f"the file has no {name}_{package}")
+        raise NotWritten(f"the file has no {name}_{package}")
     return _jax(peer, written, inputs) if package == "jax" else (written, list(inputs))
 
 

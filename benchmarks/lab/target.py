@@ -87,7 +87,7 @@ class UserProgram(Workload):
     LookupError
         If the file or the name is not there.
     ValueError
-        If it is not said on what the program runs.
+        If it is not said on what the program runs, or the loss or optimiser is not one.
     """
 
     def __init__(self, target: Target, engine: ModuleType) -> None:
@@ -101,8 +101,9 @@ class UserProgram(Workload):
         self.sweep: str = marks.get("sweep", "")
         told = ", ".join(f"{name}={n}" for name, n in sizes.items())
         self.name = f"{Path(target.file).stem}:{self.target.name}" + (f" ({told})" if told else "")
-        self.about = _first_line(thing) or self.name
+        self.about = _first_line(thing)
         self.mode = self._mode(thing)
+        training.check(engine, self.target.loss, self.target.optimizer)
         self._inputs: list[Inputs] | None = None
         self._own = module
 
@@ -114,7 +115,7 @@ class UserProgram(Workload):
     @property
     def title(self) -> str:
         """What is measured, in a line."""
-        return f"{self.about} [{self.mode}]"
+        return f"{self.about} [{self.mode}]" if self.about else self.mode
 
     def _mode(self, thing: Any) -> str:
         target = self.target
@@ -134,6 +135,7 @@ class UserProgram(Workload):
         target, thing = self.target, _thing(self._own, self.target)
         if target.args:
             wanted = given.parse(target.args)
+            _fit(thing, target.name, len(wanted))
             return [given.arrays(wanted, target.sizes, seed) for seed in SEEDS]
         if isinstance(thing, Workload):
             return thing.inputs()
@@ -274,6 +276,17 @@ def _sets(value: Any) -> list[Inputs]:
     sets = value if isinstance(value, list) else [value]
     sets = [x if isinstance(x, tuple) else (x,) for x in sets]
     return sets if len(sets) > 1 else sets * 2
+
+
+def _fit(thing: Any, name: str, count: int) -> None:
+    """Raise ValueError where a function doesn't take that many arguments."""
+    if not inspect.isfunction(thing) or _is_maker(thing):
+        return
+    signature = inspect.signature(thing)
+    try:
+        signature.bind(*[None] * count)
+    except TypeError as problem:
+        raise ValueError(f"{name}{signature} does not take the {count} of --args: {problem}") from None
 
 
 def _required(thing: Any) -> list[str]:

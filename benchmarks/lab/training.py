@@ -47,6 +47,14 @@ def step(tw: Any, model: Any, loss: str, optimizer: str, made: Any = None) -> Pr
     return Program(tw.function(training_step), list(model.named_parameters()), optimizer_of)
 
 
+def check(tw: Any, loss: str, optimizer: str) -> None:
+    """Raise ValueError where a loss or an optimiser is not one of the engine's."""
+    if loss and not callable(getattr(tw.nn.functional, loss, None)):
+        raise ValueError(f"--loss is a function of nn.functional such as cross_entropy, not {loss!r}")
+    if optimizer:
+        _named(tw, optimizer)
+
+
 def gradient(tw: Any, function: Callable[..., Any], positions: Sequence[int]) -> Any:
     """Return value and gradient of a function, of its floating arguments; what is no number is summed.
 
@@ -102,6 +110,12 @@ def _parameters(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _optimizer(tw: Any, model: Any, text: str) -> Any:
     """The optimiser that a call such as ``SGD(lr=0.1)`` names."""
+    kind, options = _named(tw, text)
+    return kind(model.parameters(), **options)
+
+
+def _named(tw: Any, text: str) -> tuple[Any, dict[str, Any]]:
+    """The class and the options of ``SGD(lr=0.1)``."""
     call = ast.parse(text, mode="eval").body
     if isinstance(call, ast.Name):
         call = ast.Call(call, [], [])
@@ -111,4 +125,4 @@ def _optimizer(tw: Any, model: Any, text: str) -> Any:
     kind = getattr(tw.optim, call.func.id, None)
     if kind is None:
         raise ValueError(f"there is no optimiser {call.func.id!r} in optim")
-    return kind(model.parameters(), **options)
+    return kind, options

@@ -141,6 +141,11 @@ def test_both_engines_run_the_cases_that_tell_them_apart():
     assert "TraceError" in found["A branch on an element"]["static"]
     assert found["A branch on an element"]["dynamic"] == "tensor([2., 2.])"
     assert found["Another shape"]["static"].count("Python runs") == 1
+    again = found["What is traced again, and why"]
+    assert again["dynamic"] == "nothing: every call runs Python"
+    assert again["static"].splitlines() == [
+        "argument 1 is False, before True", "argument 0 is float32[*, *], before float32[*]",
+    ]  # fmt: skip
     assert found["A nan"]["dynamic"] == found["A nan"]["static"]
 
 

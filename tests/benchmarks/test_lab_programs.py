@@ -13,7 +13,7 @@ import static
 from benchmarks import __main__ as command
 from benchmarks import bits, measure, oneoff, run, store
 from benchmarks.bootstrap import ROOT
-from benchmarks.lab import arguments, source, stability, verdict
+from benchmarks.lab import arguments, failures, source, stability, verdict
 from benchmarks.lab import command as laboratory
 from benchmarks.lab.activity import Activity
 from benchmarks.lab.target import Target, UserProgram, find, is_target
@@ -216,6 +216,8 @@ def test_an_interrupted_run_is_resumed(path, quick, tmp_path, monkeypatch, capsy
         (["FILE:trace", "--sweep", "n"], "--sweep is a name and numbers"),
         (["FILE:trace", "--peers", "caffe"], "there is no peer 'caffe'"),
         (["FILE:Net", "--args", "f32[2,3]", "--optimizer", "SGDD(lr=1)"], "there is no optimiser 'SGDD'"),
+        (["FILE:Net", "--args", "f32[2,3], i64[2]<2", "--loss", "cross_entropyy"], "not 'cross_entropyy'"),
+        (["FILE:loss", "--args", "f32[2,3]"], "does not take the 1 of --args: missing a required argument: 'w'"),
     ],
 )
 def test_a_command_that_cannot_be_followed_ends_with_2_and_one_line(path, quick, words, told, capsys):
@@ -225,6 +227,46 @@ def test_a_command_that_cannot_be_followed_ends_with_2_and_one_line(path, quick,
     output = capsys.readouterr()
     assert code in (1, 2)
     assert told in output.err + output.out
+
+
+WRONG = """
+def choose(x):
+    return x if x.sum() > 0 else -x
+
+def own(x):
+    return {"a": x}["b"]
+"""
+
+
+@pytest.mark.parametrize("word", ["run", "explain", "graph"])
+@pytest.mark.parametrize(("name", "line", "told"), [("choose", 3, "TraceError: "), ("own", 6, "KeyError: 'b'")])
+def test_a_program_that_fails_is_told_by_its_own_lines(quick, tmp_path, word, name, line, told, capsys):
+    file = tmp_path / "wrong.py"
+    file.write_text(WRONG)
+    assert laboratory.main(word, [f"{file}:{name}", "--args", "f32[4]", "--quick"]) == 1
+    error = capsys.readouterr().err
+    assert f'File "{file}", line {line}, in {name}' in error
+    assert told in error
+    assert error.count('File "') == 1
+
+
+def test_a_failure_that_is_not_the_users_keeps_its_traceback():
+    def inside(x):
+        return np.linalg.cholesky(x)
+
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        inside(-np.eye(2))
+    assert failures.own_lines(caught.value) == []
+    assert "Traceback" in failures.told(caught.value)
+
+
+def test_a_word_that_is_no_command_is_named(capsys):
+    for word, told in (("rum", "did you mean 'run'?"), ("mine.py:f", "to measure a file: run mine.py:f")):
+        with pytest.raises(SystemExit) as ended:
+            command.refuse_unknown([word])
+        assert ended.value.code == 2
+        assert f"there is no command {word!r}; {told}" in capsys.readouterr().err
+    command.refuse_unknown(["--quick"])
 
 
 def test_the_command_line_reaches_the_laboratory(path):

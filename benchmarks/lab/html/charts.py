@@ -49,7 +49,8 @@ class Axis:
 
 def picture(height: float, body: str, name: str) -> str:
     """Return a drawing as wide as the page."""
-    return f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(name)}">{body}</svg>'
+    drawn = f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(name)}">{body}</svg>'
+    return f'<div class="wide" tabindex="0">{drawn}</div>'
 
 
 def label(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:

@@ -70,7 +70,7 @@ def page(record: Mapping[str, Any], engines: Mapping[str, ModuleType], only_grap
         programs=programs,
         sweep="" if only_graph else _sweep(record["workloads"]),
         semantics=[] if only_graph else semantics.compared(dict(engines)),
-        method=METHOD,
+        method="" if only_graph else METHOD,
         machine=machine.one_line(dict(record["machine"])),
         raw=raw if len(raw) < RAW_BYTES and not only_graph else "",
         style=_safe("page.css"),

@@ -29,6 +29,14 @@ def f(x):
     return x.sum()
 print(f(tw.ones(3)), f(tw.ones(5)))
 """,
+    "What is traced again, and why": """
+@tw.function
+def f(x, double):
+    return x * 2 if double else x
+f(tw.ones(2), True); f(tw.ones(3), True)
+f(tw.ones(3), False); f(tw.ones(2, 2), True)
+print(*getattr(f, "retraces", ["nothing: every call runs Python"]), sep=chr(10))
+""",
     "A nan": """
 @tw.function
 def f(x):
