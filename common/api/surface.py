@@ -28,6 +28,8 @@ FUNCTIONS = Late(
     {
         functional.__name__: " ".join(name for name in functional.__all__ if name != "getitem"),
         "common.nn.ctc": "ctc_loss",
+        "common.nn.multi_head": "multi_head_attention_forward",
+        "common.nn.scaled_attention": "scaled_dot_product_attention",
         "common.random.generator": "dropout rand_like randint_like randn_like",
         "common.random.feature_dropout": "alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
         "common.random.fractional_pooling": "fractional_max_pool2d fractional_max_pool3d",

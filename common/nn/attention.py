@@ -13,7 +13,7 @@ from common.core.errors import ArgumentError
 from common.nn import init
 from common.nn.layers import Linear
 from common.nn.module import Module
-from common.ops import functional as F
+from common.nn.multi_head import multi_head_attention_forward
 from common.tensor.leaf import Parameter
 
 
@@ -144,7 +144,7 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.ndim == 3
         if turned:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = F.multi_head_attention_forward(
+        output, weights = multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
             key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,

@@ -15,8 +15,8 @@ from common.nn.attention import MultiheadAttention, glorot
 from common.nn.containers import ModuleList
 from common.nn.layers import Dropout, LayerNorm, Linear
 from common.nn.module import Module
+from common.nn.multi_head import causal_mask
 from common.ops import functional as F
-from common.ops.linalg.multi_head import causal_mask
 
 
 def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -49,7 +49,6 @@ CONTENTS = {
     "index.taken": "| taken",
     "index.written_values": "",
     "linalg.add_products": "addbmm addmm addmv addr baddbmm |",
-    "linalg.attention": "scaled_dot_product_attention |",
     "linalg.attention_kernel": "| attention attention_backward",
     "linalg.attention_masked": "| attention_masked attention_masked_backward",
     "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
@@ -62,7 +61,6 @@ CONTENTS = {
     "linalg.matmul": "bmm dot linear matmul mm mv | addmm bmm dot mm mv",
     "linalg.matrix_exponential": "matrix_exp | matrix_exp",
     "linalg.matrix_norms": "",
-    "linalg.multi_head": "multi_head_attention_forward |",
     "linalg.older_names": "lu orgqr pinverse qr svd vander |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import common.ops.functional as F
+from common.nn.scaled_attention import scaled_dot_product_attention
 from tests.helpers.cases import P, Tied, X, case
 
 case("hardshrink", F.hardshrink, X("n", 3))
@@ -19,8 +20,8 @@ case("rms_norm", lambda x, w: F.rms_norm(x, (3,), w), X("n", 3), X(3))
 case("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), X("n", 4, 2), X(4), X(4))
 case("batch_norm", lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b), X("n", 3), X(3), P(3), X(3), X(3))
 case("batch_norm", lambda x: F.batch_norm(x, None, None, training=True), X(2, 3, 4))
-case("scaled_dot_product_attention", F.scaled_dot_product_attention, X("n", 4, 2), X("n", 5, 2), X("n", 5, 3))
-case("scaled_dot_product_attention", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+case("scaled_dot_product_attention", scaled_dot_product_attention, X("n", 4, 2), X("n", 5, 2), X("n", 5, 3))
+case("scaled_dot_product_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True),
      X("n", 2), X("n", 2), X("n", 3))  # fmt: skip
 case("diff", lambda x: F.diff(x, 2, 1), X("n", 5))
 case("diff", F.diff, X("n"), empty=False)

@@ -8,6 +8,8 @@ import numpy as np
 
 import common.ops.functional as F
 from common.nn.ctc import ctc_loss as F_ctc
+from common.nn.multi_head import multi_head_attention_forward
+from common.nn.scaled_attention import scaled_dot_product_attention
 from tests.helpers.cases import Draw, Index, P, X, _sizes, case
 
 
@@ -33,16 +35,16 @@ def Added(*shape: int | str) -> Draw:
     return draw
 
 
-case("scaled_dot_product_attention", lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), X(2, "n", 2),
+case("scaled_dot_product_attention", lambda q, k, v, m: scaled_dot_product_attention(q, k, v, m), X(2, "n", 2),
      X(2, 4, 2), X(2, 4, 3), Seen("n", 4))  # fmt: skip
-case("scaled_dot_product_attention", lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m, scale=0.3),
+case("scaled_dot_product_attention", lambda q, k, v, m: scaled_dot_product_attention(q, k, v, m, scale=0.3),
      X("n", 2), X(4, 2), X(4, 3), Added("n", 4), differentiable=False)  # fmt: skip
-case("scaled_dot_product_attention", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+case("scaled_dot_product_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, enable_gqa=True),
      X(4, "n", 2), X(2, 3, 2), X(1, 3, 3))  # fmt: skip
 
 
-def _heads(q: object, k: object, v: object, w: object, b: object, o: object, **options: object) -> Any:
-    return F.multi_head_attention_forward(q, k, v, 4, 2, w, b, None, None, False, 0.0, o, None, **options)
+def _heads(q: object, k: object, v: object, w: object, b: object, o: object, **options: Any) -> Any:
+    return multi_head_attention_forward(q, k, v, 4, 2, w, b, None, None, False, 0.0, o, None, **options)
 
 
 case("multi_head_attention_forward", lambda *xs: _heads(*xs)[0], X("n", 2, 4), X(3, 2, 4), X(3, 2, 4), X(12, 4), X(12),

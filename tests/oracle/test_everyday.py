@@ -10,6 +10,7 @@ import dynamic
 import static
 from common.core.errors import TwingradError
 from common.core.op import REGISTRY
+from common.nn.scaled_attention import scaled_dot_product_attention
 from tests.helpers.wrapped import wrap
 
 RNG = np.random.default_rng(50)
@@ -52,8 +53,8 @@ FORMULAS = {
     "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), (Z,), standard(Z, (0, 2))),
     "batch_norm, after training": (lambda x, m: F.batch_norm(x, m, m * m), (Z, S),
                                    (Z - S[:, None]) / np.sqrt(S[:, None] ** 2 + 1e-5)),
-    "attention": (F.scaled_dot_product_attention, (Q, K, V), attention(Q, K, V, True)),
-    "attention, causal": (lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), (Q, K, V),
+    "attention": (scaled_dot_product_attention, (Q, K, V), attention(Q, K, V, True)),
+    "attention, causal": (lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), (Q, K, V),
                           attention(Q, K, V, np.tri(5, dtype=bool))),
     "diff": (lambda x: F.diff(x, 2, 0), (X,), np.diff(X, 2, 0)),
     "trapezoid": (lambda y, x: F.trapezoid(y, x, dim=0), (X, PLACES), np.trapezoid(X, PLACES, axis=0)),
@@ -165,7 +166,7 @@ REFUSED = {
     "interpolation": lambda x: F.quantile(x, 0.5, interpolation="best"),
     "elements of a median": lambda x: F.median(x[:0], 0),
     "x and dx": lambda x: F.trapezoid(x, x, dx=1),
-    "two masks": lambda x: F.scaled_dot_product_attention(x, x, x, x, is_causal=True),
+    "two masks": lambda x: scaled_dot_product_attention(x, x, x, x, is_causal=True),
     "channels": lambda x: dynamic.nn.GroupNorm(2, 3),
     "dimensions": lambda x: dynamic.nn.BatchNorm1d(6)(x[0]),
     "nonlinearity": lambda x: dynamic.nn.RNNCell(2, 2, nonlinearity="sin"),

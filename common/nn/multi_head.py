@@ -8,9 +8,9 @@ from typing import Any
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
+from common.nn.scaled_attention import scaled_dot_product_attention
 from common.ops.create.like import zeros_like
 from common.ops.index.advanced_keys import along
-from common.ops.linalg.attention import scaled_dot_product_attention
 from common.ops.linalg.matmul import linear, matmul
 from common.ops.math.compare import le, where
 from common.ops.reduce.reductions import mean
@@ -19,6 +19,7 @@ from common.ops.shape.cat import cat
 from common.ops.shape.padding import pad
 from common.ops.shape.split import chunk
 from common.ops.shape.view import expand, permute, reshape, transpose
+from common.random.generator import dropout
 
 NAME = "multi_head_attention_forward"
 
@@ -147,8 +148,6 @@ def multi_head_attention_forward(
     scores = matmul(q * math.sqrt(1.0 / head), transpose(k, -2, -1))
     p = softmax(scores if mask is None else scores + mask, -1)
     if drop:
-        from common.random.generator import dropout
-
         p = dropout(p, drop)
     found = reshape(transpose(matmul(p, v), 0, 1), (n, batch, width))
     output = linear(found, out_proj_weight, out_proj_bias)

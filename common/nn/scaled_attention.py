@@ -14,6 +14,7 @@ from common.ops.math.compare import le, where
 from common.ops.reduce.softmax import softmax
 from common.ops.shape.repeat import repeat_interleave
 from common.ops.shape.view import transpose
+from common.random.generator import dropout
 
 
 def scaled_dot_product_attention(
@@ -77,8 +78,6 @@ def scaled_dot_product_attention(
         scores = where(le(along(scores.shape[-1], 0), along(scores.shape[-2], 1)), scores, -math.inf)
     weights = softmax(scores, -1) if attn_mask is None else masked_softmax(scores, attn_mask)
     if dropout_p:
-        from common.random.generator import dropout
-
         weights = dropout(weights, dropout_p)
     return matmul(weights, src)
 
