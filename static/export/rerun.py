@@ -9,10 +9,11 @@ import numpy as np
 
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
-from common.control.loop import Request, run_loop
+from common.control.loop import Request, loop_run
 from common.core import mode
 from common.core.dispatch import apply
 from common.core.errors import ArgumentError, GradientError, StateError, TraceError
+from common.core.op import Op
 from common.core.polynomials import evaluate, render
 from common.core.sizes import resolve
 from common.core.spec import Spec
@@ -20,8 +21,8 @@ from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tensor.node import next_number
 from static.export.recorded import RecordedCall
-from static.graph import Effect, Graph, Node, Value
-from static.graph.regions import LoopParts, branches, room, rooms
+from static.graph import Graph, Node, Value
+from static.graph.regions import LoopParts, branches, close, room, rooms
 from static.graph.side_effects import gives
 from static.tracing.captured import Captured
 
@@ -127,6 +128,7 @@ def run_program(program: RecordedCall, leaves: Sequence[Any], run: TapeRun) -> A
     for p, x in enumerate(given[: len(program.positions)]):
         run.env.update({("in", p, axis): n for axis, n in enumerate(x.shape)})
     run.env.update({atom: room(trace.dims, trace.next_id()) for atom in rooms(graph)})
+    run.used = {v.key for node in graph.all_nodes() for v in node.values} | {v.key for v in graph.outputs}
     run.nodes(graph, given)
     for effect in graph.effects:
         target = given[graph.inputs.index(effect.state)]
@@ -156,12 +158,16 @@ class TapeRun:
     ----------
     values : by key, tensors.
     env : sizes of the trace by the atoms of the program's.
+    used : keys of the values that something reads.
+    ids : id of a node that is recorded as it is -> its id in the trace, and of what it is made of.
     """
 
     def __init__(self, trace: Any, quiet: frozenset[int]) -> None:
         self.trace, self.quiet = trace, quiet
         self.values: dict[Key, Any] = {}
         self.env: dict[Any, Any] = {}
+        self.used: set[Key] = set()
+        self.ids: dict[tuple[int, int], int] = {}
 
     def tensor(self, value: Value) -> TensorBase:
         """The tensor that a value is."""
@@ -184,7 +190,7 @@ class TapeRun:
         kind, name = node.op.kind, node.name
         if kind == "control":
             wanted = mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.edge is not None for x in operands)
-            if not wanted:
+            if not wanted or node.id in self.quiet:
                 return self.as_it_is(node, operands)
             return self.switch(node, operands) if name == "switch" else self.loop(node, operands)
         if kind == "act":
@@ -214,32 +220,58 @@ class TapeRun:
     # ---------------------------------------------------------------- regions
     def as_it_is(self, node: Node, operands: Sequence[Any]) -> list[Any]:
         """Record a node with regions that is not differentiated."""
-        attrs = {key: self.resized(x) for key, x in node.attrs.items()}
         values = [self.trace.payload(x) for x in operands]
-        made = self.trace.append(node.op, values, attrs, [self.spec(v) for v in node.outputs], self.trace._source())
+        attrs, specs = self.attributes(node), [self.spec(v) for v in node.outputs]
+        made = self.trace.append(node.op, values, attrs, specs, self.trace._source())
+        self.ids[node.id, 0] = made.id
         return [self.trace.wrap(value) for value in made.outputs]
 
-    def resized(self, x: Any) -> Any:
-        """An attribute with sizes of this trace."""
-        if not isinstance(x, Graph):
-            return resolve(x, self.env)
-        new: dict[Key, Value] = {}
-        nodes = []
-        for old in x.nodes:
+    def attributes(self, node: Node) -> dict[str, Any]:
+        """Attributes with sizes and ids of this trace."""
+        attrs: dict[str, Any] = {
+            key: self.region(x) if isinstance(x, Graph) else resolve(x, self.env) for key, x in node.attrs.items()
+        }
+        if node.regions and "of" in attrs:  # on the tape, a loop has other nodes than those that its gradient has again
+            first = self.ids.get((attrs.pop("of"), 0))
+            attrs.update({} if first is None else {"of": first})
+        return attrs
+
+    def region(self, graph: Graph) -> Graph:
+        """A region as it is; nodes that two regions share are the same in both."""
+        new: dict[Key, Any] = {}
+        nodes: list[Node] = []
+        for old in graph.nodes:
             operands = tuple(new[v.key] if type(v) is Value else v for v in old.operands)
-            attrs = {key: self.resized(v) for key, v in old.attrs.items()}
-            node = Node(
-                old.id, old.op, operands, attrs, [self.spec(v) for v in old.outputs], old.source, old.scope
-            )  # fmt: skip
-            nodes.append(node)
-            new.update((v.key, v) for v in node.outputs)
-        effects = [Effect(new[e.state.key], new[e.value.key]) for e in x.effects]
-        return Graph([new[v.key] for v in x.inputs], nodes, [new[v.key] for v in x.outputs], effects)
+            if isinstance(old.op, Op) and old.op.forward is not None:
+                made = self.composite(old, operands)
+                outputs = [self.trace.payload(x) for x in made[1]]
+                nodes += made[0]
+            else:
+                specs = [self.spec(v) for v in old.outputs]
+                number = old.id if old.id < 0 else self.ids.setdefault((old.id, 0), self.trace.next_id())
+                nodes.append(Node(number, old.op, operands, self.attributes(old), specs, old.source, old.scope))
+                outputs = [*nodes[-1].outputs]
+            new.update((v.key, x) for v, x in zip(old.outputs, outputs, strict=True))
+        closed, _ = close(nodes, [new[v.key] for v in graph.inputs], [new[v.key] for v in graph.outputs], {})
+        return closed
+
+    def composite(self, old: Node, operands: Sequence[Any]) -> tuple[list[Node], Sequence[Any]]:
+        """The nodes that an op is made of, and its results."""
+        trace, given = self.trace, [self.trace.wrap(x) if type(x) is Value else x for x in operands]
+        outer, trace.nodes = trace.nodes, []
+        try:
+            with mode.no_grad():
+                made = trace.record(old.op, given, {key: resolve(x, self.env) for key, x in old.attrs.items()})
+        finally:
+            inner, trace.nodes = trace.nodes, outer
+        for i, node in enumerate(inner):
+            node.id, node.source = self.ids.setdefault((old.id, i + 1), node.id), old.source
+        return inner, made if isinstance(made, tuple) else (made,)
 
     def inside(self, region: Graph, given: Sequence[Any]) -> list[Any]:
         """TapeRun a region."""
         inner = type(self)(self.trace, self.quiet)
-        inner.env = self.env
+        inner.env, inner.used = self.env, self.used
         return inner.nodes(region, given)
 
     def loop(self, node: Node, operands: Sequence[Any]) -> list[Any]:
@@ -250,7 +282,7 @@ class TapeRun:
         constants = [operands[i] for i in parts.constants]
         tests = [operands[i] for i in parts.tests]
         own = {value.key for value in parts.body.inputs}
-        kept = [i for i in parts.stacked if parts.body.outputs[i].key not in own]
+        kept = [i for i in parts.stacked if parts.body.outputs[i].key not in own or node.outputs[i].key in self.used]
 
         def step(leaves: list[TensorBase], _: Body | None) -> Body:
             body = Body(leaves, next_number())
@@ -266,10 +298,12 @@ class TapeRun:
         given, rows = ([self.leaf(operands[i]) for i in part] for part in (parts.carried, parts.rows))
         condition = None if parts.condition is None else holds
         count = None if condition else resolve(parts.length, self.env)
-        carried, stacked, _ = run_loop(
+        carried, stacked, _, ran = loop_run(
             Request("loop", step, given, rows, [], count, condition, parts.backwards, None)
         )  # fmt: skip
         results: list[Any] = [None] * len(node.outputs)
+        if condition is not None:
+            self.env[parts.room], results[-1] = ran.count.length, self.trace.wrap(ran.count.value)
         results[: parts.n] = carried
         for i, x in zip(kept, stacked, strict=True):
             results[i] = x

@@ -11,6 +11,7 @@ from typing import Any
 from common.core.op import COPY, REGISTRY, Op
 from common.tensor.base import TensorBase
 from static.graph import Node, Source, Value
+from static.graph.regions import CONTROL
 from static.tracing.trace import Trace
 from static.tracing.tracer import Tracer
 
@@ -85,7 +86,8 @@ class WholeTrace(Trace):
     def without_history(self) -> Iterator[int]:
         """The ids of nodes through which no gradient flows, though one could."""
         for node in _all(self.top):
-            cut = isinstance(node.op, Op) and node.op.differentiable and not any(map(self.has_history, node.outputs))
+            could = node.op in CONTROL.values() or (isinstance(node.op, Op) and node.op.differentiable)
+            cut = could and not any(map(self.has_history, node.outputs))
             if cut and any(map(self.has_history, node.values)):
                 yield node.id
 

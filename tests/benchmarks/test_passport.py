@@ -48,7 +48,14 @@ def test_nothing_that_is_expected_has_gone():
 
 
 @pytest.mark.parametrize(
-    "way", [["--no-fuse"], ["--interpret"], ["--through", "saved"], *([["--through", "library"]] if COMPILER else [])]
+    "way",
+    [
+        ["--no-fuse"],
+        ["--interpret"],
+        ["--through", "saved"],
+        *([["--through", "library"]] if COMPILER else []),
+        pytest.param(["--through", "module"], marks=pytest.mark.slow),
+    ],
 )
 def test_other_ways(way, capsys):
     assert command.main(["--check", *way, "--engine", "static", *chosen("op/asinh", "op/cholesky")]) == 0
