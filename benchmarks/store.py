@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bootstrap import ROOT
+from common.tools.files.whole_file import whole_file
 
 SCHEMA = 3
 """Of the records that are written; docs/laboratory.md describes it."""
@@ -53,9 +54,8 @@ def save(path: Path, record: dict[str, Any]) -> None:
     """
     text = json.dumps({"schema": SCHEMA, **record}, indent=1, allow_nan=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    with whole_file(path) as beside:
+        beside.write_text(text + "\n", encoding="utf-8")
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -36,6 +36,10 @@ HERE = {
     "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
     "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_dropout": "dropout",
     "native_norm": "norm", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
+    **{
+        f"{pool}_with_indices": f"{pool}(..., return_indices=True)"
+        for pool in [f"{kind}max_pool{n}d" for kind in ("", "adaptive_", "fractional_") for n in (1, 2, 3)]
+    },
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.

@@ -122,13 +122,13 @@ def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:
 
 
 def flag(value: Any, op: str, name: str) -> bool:
-    """A truth value, which an int may stand for.
+    """A truth value, which 0 and 1 may stand for.
 
     Raises
     ------
     ArgumentError : something else.
     """
-    if isinstance(value, (bool, int, np.bool_)):
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     raise _refused(value, op, name, "bool")
 

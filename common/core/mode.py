@@ -72,7 +72,7 @@ def watched() -> tuple[Effect, Effect]:
 
 
 def _forget_other_threads() -> None:
-    for key in [key for key, thread in tracing.items() if thread != get_ident()]:
+    for key in [key for key, thread in tracing.items() if type(thread) is int and thread != get_ident()]:
         del tracing[key]
 
 

@@ -208,6 +208,15 @@ def taker(structure: Structure) -> Callable[[Any], tuple[Any, ...] | None] | Non
     return take
 
 
+def _differ(keys: tuple[Any, ...], found: Iterable[Any]) -> bool:
+    """Whether keys are others, or cannot say."""
+    own = tuple(found)
+    try:
+        return len(own) != len(keys) or not all(a is b or bool(a == b) for a, b in zip(own, keys, strict=True))
+    except Exception:
+        return True
+
+
 def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str], scope: dict[str, Any]) -> None:
     """Add what checks and takes apart the variable `name`."""
     if structure is None:
@@ -229,6 +238,9 @@ def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str]
     if kind in MAPS:
         scope[f"keys_{name}"] = structure[1]
         other = f"tuple({name}) != keys_{name}"
+        if not all(isinstance(key, (str, int)) for key in structure[1]):  # what == means is for others to say
+            scope[f"differ_{name}"] = partial(_differ, structure[1])
+            other = f"differ_{name}({name})"
     if kind is defaultdict:
         scope[f"factory_{name}"] = structure[2]
         other += f" or {name}.default_factory is not factory_{name}"

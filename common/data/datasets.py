@@ -129,7 +129,7 @@ class ConcatDataset(Dataset[Any]):
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
-        self.datasets = list(datasets)
+        self.datasets = members(datasets, "ConcatDataset", "datasets")
         if not self.datasets:
             raise ArgumentError("datasets should not be an empty iterable")
         if any(isinstance(d, IterableDataset) for d in self.datasets):

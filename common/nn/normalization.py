@@ -11,7 +11,7 @@ from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import members
+from common.core.int_arguments import integer, members
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
@@ -97,6 +97,9 @@ class GroupNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
+        num_groups, num_channels = (
+            integer(n, "GroupNorm", name) for n, name in ((num_groups, "num_groups"), (num_channels, "num_channels"))
+        )
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
@@ -132,7 +135,7 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        kind = dtype or DEFAULT_FLOAT
+        kind, num_features = dtype or DEFAULT_FLOAT, integer(num_features, type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = Parameter(np.ones(num_features, kind)) if affine else None

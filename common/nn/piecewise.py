@@ -9,6 +9,7 @@ import numpy as np
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
+from common.core.int_arguments import integer
 from common.methods.in_place_functions import over
 from common.nn.activations import _OverInput
 from common.nn.module import Module
@@ -122,8 +123,8 @@ class PReLU(Module):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, *, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(np.full(num_parameters, init, dtype or DEFAULT_FLOAT))
+        self.num_parameters, self.init = integer(num_parameters, "PReLU", "num_parameters"), init
+        self.weight = Parameter(np.full(self.num_parameters, init, dtype or DEFAULT_FLOAT))
 
     def forward(self, input: Any) -> Any:
         """prelu(input), input (batch, channels, ...)."""

@@ -5,11 +5,12 @@ Clipping gives every parameter a new gradient, in traced programs too; it writes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
+from common.core.int_arguments import members
 from common.core.spec import numel
 from common.ops import functional as F
 from common.tensor.base import TensorBase
@@ -159,7 +160,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     tensor
         (n,), with history.
     """
-    return F.cat([F.reshape(p, (-1,)) for p in parameters])
+    return F.cat([F.reshape(p, (-1,)) for p in members(parameters, "parameters_to_vector", "parameters")])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
@@ -174,8 +175,8 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     ------
     ArgumentError : `vec` is no tensor of n elements.
     """
-    members: Sequence[Any] = list(parameters)
-    sizes = [numel(p.shape) for p in members]
+    targets = members(parameters, "vector_to_parameters", "parameters")
+    sizes = [numel(p.shape) for p in targets]
     count = 0
     for n in sizes:
         count += n
@@ -183,7 +184,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
         raise ArgumentError(f"expected a vector of {count} elements, got {getattr(vec, 'shape', type(vec).__name__)}")
     start = 0
     with mode.GradSwitch(False):
-        for p, n in zip(members, sizes, strict=True):
+        for p, n in zip(targets, sizes, strict=True):
             p.copy_(F.reshape(vec[start : start + n], p.shape))
             start += n
 

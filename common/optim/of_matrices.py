@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from common.core.errors import ArgumentError
+from common.core.int_arguments import members
 from common.ops.linalg.matmul import matmul
 from common.ops.math.arithmetic import pow, rsqrt, sqrt
 from common.ops.math.compare import maximum, minimum
@@ -146,7 +147,8 @@ class Muon(UpdateRule):
         **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "eps": eps}
-        kept = {"ns_coefficients": tuple(ns_coefficients), "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn}
+        coefficients = tuple(members(ns_coefficients, "Muon", "ns_coefficients"))
+        kept = {"ns_coefficients": coefficients, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn}
         super().__init__(params, {**options, **kept}, how)
 
     def check(self, group: ParameterGroup) -> None:

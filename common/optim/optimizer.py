@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, StateError
-from common.core.int_arguments import mapping, shown
+from common.core.int_arguments import mapping, members, shown
 from common.ops.math.arithmetic import zeros_like
 from common.optim.group import ParameterGroup
 from common.optim.minimize import Minimizing
@@ -90,7 +90,7 @@ class Optimizer(Minimizing, Hooked):
         super().__init__()
         if isinstance(params, TensorBase):
             raise ArgumentError("params argument given to the optimizer should be an iterable of Tensors or dicts")
-        given = list(params)
+        given = members(params, "Optimizer", "params")
         if not given:
             raise ArgumentError("optimizer got an empty parameter list")
         self.defaults = defaults

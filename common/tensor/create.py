@@ -32,7 +32,7 @@ def lift(x: Any) -> Any:
         x = taken(x)
     trace = mode.current_trace()
     if trace is not None:
-        return wrap(trace.payload(x))
+        return wrap(trace.payload(np.asarray(x)))  # numpy's float64 is a float of Python's too
     if type(x) is np.ndarray and x.dtype in OWN_DTYPES:
         return wrap(x)
     array = to_array(x, copy=False)

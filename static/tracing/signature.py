@@ -50,18 +50,28 @@ def native_array(x: np.ndarray, position: int) -> np.ndarray:
 
 def difference(now: Signature, known: Iterable[Signature]) -> str:
     """How a signature differs from the nearest of the known ones, in words."""
-    told = [_difference(now, before) for before in known if before != now]
+    told = [found for before in known if (found := _difference(now, before))[0]]
     return min(told, default=(0, "nothing"))[1]
 
 
 def _difference(now: Signature, before: Signature) -> tuple[int, str]:
     """In how many leaves two signatures differ, and how."""
-    if now[0] != before[0]:
+    if _differ(now[0], before[0]):
         return max(len(now), len(before)), f"the arguments are nested as {now[0]}, before as {before[0]}"
     pairs = enumerate(zip(now[2:], before[2:], strict=True))
     told = [] if now[1] == before[1] else [f"{_asked(now[1])} now, before {_asked(before[1])}"]
-    told += [f"argument {i} is {_text(a)}, before {_text(b)}" for i, (a, b) in pairs if a != b]
+    told += [f"argument {i} is {_text(a)}, before {_text(b)}" for i, (a, b) in pairs if _differ(a, b)]
     return len(told), "; ".join(told)
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two hashable parts of signatures differ; what a user's ``==`` cannot say counts as different."""
+    if hash(a) != hash(b):
+        return True
+    try:
+        return bool(a != b)
+    except Exception:
+        return True
 
 
 def _asked(history: tuple[int, ...] | None) -> str:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError, WorkerError
+from common.core.int_arguments import integer
 
 _STRATEGY = "file_system"
+MOST_PROCESSES = 1 << 16
+"""More is a mistake."""
 
 
 def spawn(
@@ -29,8 +32,12 @@ def spawn(
 
     Raises
     ------
+    ArgumentError : a number of processes that is below 0, or beyond reason.
     WorkerError : a process that was waited for ended with an error.
     """
+    nprocs = integer(nprocs, "multiprocessing.spawn", "nprocs")
+    if not 0 <= nprocs <= MOST_PROCESSES:
+        raise ArgumentError(f"multiprocessing.spawn(): nprocs must be 0 to {MOST_PROCESSES}, got {nprocs}")
     context = multiprocessing.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]  # type: ignore[attr-defined]
     for process in processes:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import flag
 from common.core.op import Op
 from common.core.sizes import same
 from common.core.spec import Spec
@@ -237,7 +238,7 @@ lu_: Op = lapack(
 
 def _lu(name: str, x: Any, pivot: bool, user: str) -> Any:
     require_matrix(name, x)
-    if not pivot:
+    if not flag(pivot, name, "pivot"):
         raise ArgumentError(f"{name}: LU without pivoting is not implemented on the CPU")
     return lu_(x, user=user)
 
@@ -322,6 +323,7 @@ def solve_factored(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: boo
     left : solve ``A x = B``; otherwise ``x A = B``, with B (..., k, n).
     adjoint : with ``A^T`` in the place of A.
     """
+    left, adjoint = flag(left, "linalg.lu_solve", "left"), flag(adjoint, "linalg.lu_solve", "adjoint")
     require_square("linalg.lu_solve", LU, "LU")
     require_one_dtype("linalg.lu_solve", LU, B)
     if B.ndim < 2:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import normalize_dim, normalize_dims, number
+from common.core.int_arguments import flag, normalize_dim, normalize_dims, number
 from common.ops.linalg._lapack import require_matrix, require_square
 from common.ops.linalg.spectral import svdvals
 from common.ops.math.cast import to
@@ -58,6 +58,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     keepdim : leave them with size 1.
     dtype : to which A is converted first.
     """
+    keepdim = flag(keepdim, "linalg.matrix_norm", "keepdim")
     if dtype is not None:
         A = to(A, dtype=np.dtype(dtype), x_dtype=A.dtype)
     require_matrix("linalg.matrix_norm", A)
@@ -69,7 +70,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     ord = number(ord)
     if isinstance(ord, str):
         if ord == "fro":
-            return norm_(A, p=2.0, dim=tuple(sorted((rows, columns))), keepdim=bool(keepdim))
+            return norm_(A, p=2.0, dim=tuple(sorted((rows, columns))), keepdim=keepdim)
         if ord != "nuc":
             raise ArgumentError(f"linalg.matrix_norm: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, inf):
@@ -99,6 +100,7 @@ def vector_norm(A: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     keepdim : leave them with size 1.
     dtype : to which A is converted first.
     """
+    keepdim = flag(keepdim, "linalg.vector_norm", "keepdim")
     if dtype is not None:
         A = to(A, dtype=np.dtype(dtype), x_dtype=A.dtype)
     if A.dtype.kind != "f":
@@ -107,7 +109,7 @@ def vector_norm(A: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
         raise DTypeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if isinstance(dim, (tuple, list)) and not dim:
         dim = None
-    return norm_(A, p=float(number(ord)), dim=normalize_dims(dim, A.ndim, "linalg.vector_norm"), keepdim=bool(keepdim))
+    return norm_(A, p=float(number(ord)), dim=normalize_dims(dim, A.ndim, "linalg.vector_norm"), keepdim=keepdim)
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

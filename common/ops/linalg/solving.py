@@ -9,7 +9,7 @@ import numpy as np
 from common.core.dispatch import called
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import integer, integers
+from common.core.int_arguments import flag, integer, integers
 from common.core.op import Op
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec, numel
@@ -148,6 +148,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
 
 
 def _solve(name: str, A: Any, B: Any, left: bool, user: str) -> Any:
+    left = flag(left, name, "left")
     require_square(name, A)
     require_one_dtype(name, A, B)
     if B.ndim == 0:
@@ -187,6 +188,10 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     unitriangular : take the diagonal as ones.
     """
     name = "linalg.solve_triangular"
+    upper, left, unitriangular = (
+        flag(value, name, argument)
+        for value, argument in ((upper, "upper"), (left, "left"), (unitriangular, "unitriangular"))
+    )
     require_square(name, A)
     require_one_dtype(name, A, B)
     if B.ndim < 2:
@@ -200,7 +205,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
             f"{'x'.join(map(str, B.shape[-2:]))})"
         )
     A, B = in_one_batch(name, (A, 2), (B, 2))
-    return solve_triangular_(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
+    return solve_triangular_(A, B, upper=upper, unitriangular=unitriangular)
 
 
 class Triangular(NamedTuple):
@@ -219,8 +224,9 @@ def triangular_solve(x: Any, A: Any, upper: bool = True, transpose: bool = False
     upper, unitriangular : as for `linalg.solve_triangular`.
     transpose : with ``A^T``.
     """
+    upper, transpose = flag(upper, "triangular_solve", "upper"), flag(transpose, "triangular_solve", "transpose")
     matrix = mT(A) if transpose else A
-    found = solve_triangular(matrix, x, upper=bool(upper) != bool(transpose), unitriangular=unitriangular)
+    found = solve_triangular(matrix, x, upper=upper != transpose, unitriangular=unitriangular)
     return Triangular(found, A.clone())
 
 

@@ -211,6 +211,7 @@ def binary_cross_entropy_with_logits(
     Raises
     ------
     ShapeError : input and target differ in shape.
+    DTypeError : input or target is not of floats.
     ArgumentError : another value of `reduction`.
 
     Examples
@@ -220,6 +221,11 @@ def binary_cross_entropy_with_logits(
     tensor([  0.6931, 200.0000])
     """
     _same_shape("binary_cross_entropy_with_logits", input, target)
+    for name, x in (("input", input), ("target", target)):
+        if x.dtype.kind != "f":
+            raise DTypeError(
+                f"binary_cross_entropy_with_logits(): {name} must be of floats, not {x.dtype}; convert: .to(float32)"
+            )
     _within("binary_cross_entropy_with_logits", input, weight, pos_weight)
     rest = -logsigmoid(input)
     if pos_weight is not None:

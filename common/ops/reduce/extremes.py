@@ -12,7 +12,7 @@ from common.core.dispatch import apply
 from common.core.docstrings import sections_of
 from common.core.dtypes import int16, int64, uint8
 from common.core.errors import ArgumentError, EmptyError
-from common.core.int_arguments import integer, is_whole_number, normalize_dim
+from common.core.int_arguments import flag, integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
@@ -73,6 +73,7 @@ argmin_ = _position_op("min")
 
 
 def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
+    keepdim = flag(keepdim, op.name, "keepdim")
     if x.dtype == uint8:
         x = to(x, dtype=int16, x_dtype=uint8)
     if dim is None or x.ndim == 0:
@@ -153,6 +154,7 @@ def min(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
 def _extremum(
     name: str, reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool, other: Any
 ) -> Any:
+    keepdim = flag(keepdim, name.lower(), "keepdim")
     if other is not None:
         if dim is not None or keepdim:
             raise ArgumentError("max(), min(): a tensor to compare with leaves no dimension; give one of dim and other")
@@ -170,7 +172,7 @@ def _extremum(
     if x.ndim == 0:
         return Extremum(reshaped(x, (), node_name), indices)
     kept = reshape(indices, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-    values = taken(x, kept, axis, bool(keepdim), node_name)
+    values = taken(x, kept, axis, keepdim, node_name)
     return Extremum(values, kept if keepdim else indices)
 
 

@@ -10,7 +10,7 @@ from common.core.dispatch import apply, known_attrs
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import integers, normalize_dim, normalize_dims, shown
+from common.core.int_arguments import flag, integers, normalize_dim, normalize_dims, shown
 from common.core.op import Op
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite
@@ -212,7 +212,7 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
     """
     x = x if x.dtype.kind == "f" else converted(x, DEFAULT_FLOAT)  # before the maximum is taken off: unsigned ints wrap
-    return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=keepdim)
+    return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=flag(keepdim, "logsumexp", "keepdim"))
 
 
 def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.int_arguments import normalize_dim
+from common.core.int_arguments import flag, normalize_dim
 from common.core.op import Op
 from common.core.spec import numel
 from common.core.unbroadcast import reshaped
@@ -106,6 +106,7 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.median(tw.tensor([3.0, 1.0, 4.0, 2.0]))
     tensor(2.)
     """
+    keepdim = flag(keepdim, "median", "keepdim")
     rows, axis = _rows(x, dim, "median")
     if dim is None:
         return called(middle_(rows, skip=False), "MedianBackward0")
@@ -126,6 +127,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.nanmedian(tw.tensor([3.0, float("nan"), 1.0]))
     tensor(1.)
     """
+    keepdim = flag(keepdim, "nanmedian", "keepdim")
     rows, axis = _rows(x, dim, "nanmedian")
     if dim is None:
         return called(middle_(rows, skip=True), "NanmedianBackward0")
@@ -157,6 +159,7 @@ def mode(x: Any, dim: int | None = -1, keepdim: bool = False) -> Any:
     >>> tw.mode(tw.tensor([2, 1, 1, 2, 3]))
     ValuesAndIndices(values=tensor(1), indices=tensor(2))
     """
+    keepdim = flag(keepdim, "mode", "keepdim")
     rows, axis = _rows(x, dim, "mode")
     last, n = rows.ndim - 1, rows.shape[-1]
     ordered, order = sort(rows, -1)
@@ -182,7 +185,7 @@ def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, keepdim: bool) 
     if x.ndim == 0:
         return ValuesAndIndices(reshaped(x, (), node_name), reshape(index, ()))
     index = transpose(index, axis, rows.ndim - 1)
-    values = taken(x, index, axis, bool(keepdim), node_name)
+    values = taken(x, index, axis, keepdim, node_name)
     return ValuesAndIndices(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
 
 
@@ -240,6 +243,7 @@ def nanquantile(x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, inter
 
 
 def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    keepdim = flag(keepdim, name, "keepdim")
     if x.dtype.kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype, got {x.dtype}")
     if interpolation not in _INTERPOLATIONS:

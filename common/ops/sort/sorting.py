@@ -10,7 +10,7 @@ import numpy as np
 from common.core.aliases import accept_numpy_names
 from common.core.dtypes import float32, int32, int64, promote
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import integer, normalize_dim
+from common.core.int_arguments import flag, integer, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.sizes import same
 from common.core.spec import Spec, numel
@@ -266,7 +266,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     ------
     ShapeError : k is outside 1 ... n.
     """
-    k = integer(k, "kthvalue", "k")
+    k, keepdim = integer(k, "kthvalue", "k"), flag(keepdim, "kthvalue", "keepdim")
     axis = normalize_dim(dim, x.ndim, "kthvalue")
     n = x.shape[axis] if x.ndim else 1
     if k < 1 or k > n:
@@ -275,7 +275,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if x.ndim == 0:
         return Sorted(reshaped(x, (), "KthvalueBackward0"), indices)
     index = narrow(indices, axis, k - 1, 1)
-    values = taken(x, index, axis, bool(keepdim), "KthvalueBackward0")
+    values = taken(x, index, axis, keepdim, "KthvalueBackward0")
     return Sorted(values, index if keepdim else select(index, axis, 0))
 
 

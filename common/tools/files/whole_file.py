@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 
 @contextmanager
@@ -13,8 +14,17 @@ def whole_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to: what is there at the end takes the place of `path` in one step.
 
     The bytes reach the disk before the name does, so a machine that stops at any moment has the old file or the new
-    one. Several threads and processes may write to one path; the last one's file stays.
+    one. Several threads and processes may write to one path; the last one's file stays. What a link names is replaced,
+    not the link; a device or a pipe gets the bytes.
     """
+    if path.exists() and not path.is_file():
+        with TemporaryDirectory() as folder:
+            whole = Path(folder) / path.name
+            yield whole
+            with path.open("wb") as out:
+                out.write(whole.read_bytes())
+        return
+    path = path.resolve() if path.is_symlink() else path
     beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         yield beside
