@@ -20,7 +20,8 @@ from __future__ import annotations
 import re
 import struct
 from typing import Any
-from weakref import WeakKeyDictionary
+
+from common.core.weak import WhileKeysLive
 
 _PROBE = """
 declare float @llvm.fma.f32(float, float, float)
@@ -55,18 +56,19 @@ def spell_out(module: Any, machine: Any) -> None:
         module.get_function(name.replace("llvm.fma", "twingrad_fma").replace(".", "_")).linkage = "internal"
 
 
-_known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_known: WhileKeysLive[Any, bool] = WhileKeysLive()
 
 
 def _has_instruction(machine: Any) -> bool:
     """Whether code for a target machine calls no function for a fused multiply-add."""
-    if machine not in _known:
-        from llvmlite import binding
+    known = _known.get(machine)
+    if known is not None:
+        return known
+    from llvmlite import binding
 
-        probe = binding.parse_assembly(_PROBE)
-        probe.triple = machine.triple
-        _known[machine] = "fmaf" not in machine.emit_assembly(probe)
-    return _known[machine]
+    probe = binding.parse_assembly(_PROBE)
+    probe.triple = machine.triple
+    return _known.put(machine, "fmaf" not in machine.emit_assembly(probe))
 
 
 class FusedText:
