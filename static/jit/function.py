@@ -198,10 +198,8 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         key = (structure, history, *map(form, leaves), *fixed)
         try:
             hit = self._by_call.get(key) or self._switched(key)
-        except TypeError as error:
-            raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
-        except ValueError as error:
-            raise ArgumentError(f"{self.__name__}: == of static arguments must give a bool: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"{self.__name__}: a static argument must be hashable, == a bool: {error}") from None
         if hit is None or hit[0].outgrown(hit[1].env) or hit[0].state_objection() is not None:
             hit = self.prepare(leaves, structure, history)
             unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]

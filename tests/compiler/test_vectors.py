@@ -40,6 +40,10 @@ INDEPENDENT = {
     "places that are computed from memory": (
         "for i in range(n):\n    a = k[i] - 3\n    b = a + 5 if a < 0 else a\n    d[i] = to_float64(x[b * 3 + i])"
     ),
+    "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
+    "a read within bounds": "for i in range(n):\n    y[i] = x[i - 3] if i >= 3 and i < n - 2 else float32(-0.0)",
+    "a read in two pieces": "for i in range(n):\n    y[i] = x[i + 5] if i < n - 5 else x[i + 5 - n]",
+    "bounds far away": "for i in range(n):\n    d[i] = d[i] if i > 0 - 5000000000 and i < 5000000000 else float64(1)",
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
 IN_STEPS = {
@@ -74,7 +78,6 @@ IN_ORDER = {
     "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
-    "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
     "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
     "names of two places": "for i in range(n):\n    b = i + 1\n    c = i\n    x[b] = x[c]",
