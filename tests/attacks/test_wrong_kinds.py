@@ -141,20 +141,21 @@ def test_processes_are_counted():
         dynamic.multiprocessing.spawn(print, nprocs=1 << 20)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
 def test_what_is_saved_to_a_pipe_goes_through_it_and_a_link_stays(tmp_path):
     """Not in the place of the pipe: a device such as /dev/null would be gone."""
     pipe, link, plain = tmp_path / "pipe", tmp_path / "link", tmp_path / "plain.pt"
-    os.mkfifo(pipe)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
-    reader.start()
-    dynamic.save({"x": dynamic.ones(3)}, pipe)
-    reader.join(10)
-    assert pipe.is_fifo()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(pipe)
+        found = []
+        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+        reader.start()
+        dynamic.save({"x": dynamic.ones(3)}, pipe)
+        reader.join(10)
+        pipe.with_name("kept").write_bytes(found[0])
+        assert dynamic.load(pipe.with_name("kept"))["x"].tolist() == [1, 1, 1]
+        assert pipe.is_fifo()
     plain.write_bytes(b"")
     link.symlink_to(plain)
     dynamic.save({"x": dynamic.ones(3)}, link)
     assert link.is_symlink()
-    assert plain.stat().st_size == len(found[0])
     assert dynamic.load(plain)["x"].tolist() == [1, 1, 1]
