@@ -50,7 +50,7 @@ LABORATORY = ("run", "explain", "compare", "doctor", "report", "graph", "export"
 OTHERS = ("passport", "cache", "draw", "list")
 
 
-def refuse_unknown(words: list[str]) -> None:
+def refuse_unknown(words: "list[str]") -> None:
     """End with an error if the first word is no command, and name the nearest."""
     if words and not words[0].startswith("-") and words[0] not in (*LABORATORY, *OTHERS):
         near = difflib.get_close_matches(words[0], (*LABORATORY, *OTHERS), 1)
