@@ -34,7 +34,7 @@ def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[
 def bind_function(name: str, function: Any, template: Template, home: str, **scope: Any) -> Callable[..., Any]:
     """A function of tensors; `scope` has what its body uses besides."""
     scope = {"Tensor": Tensor, "_operand": operand, "_operands": operands, **scope}
-    write_out = out.write if name in out.NAMES else None
+    write_out = out.write if name in out.TAKEN else None
     in_place = name in engine_functions.INPLACE
     return engine_functions.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
 
@@ -42,4 +42,9 @@ def bind_function(name: str, function: Any, template: Template, home: str, **sco
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions that make tensors of sizes or data."""
     scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
-    return {name: engine_functions.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}
+    return {
+        name: engine_functions.bind(
+            name, f, _creation_body, __file__, write_out=out.write if name in out.CREATION else None, **scope
+        )
+        for name, f in names.items()
+    }

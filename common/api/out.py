@@ -10,29 +10,62 @@ from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.sizes import same_shape
 from common.methods.assign import assign
+from common.methods.memory import resize_
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
-#: The functions of which PyTorch documents it.
+#: The functions of tensors that take it in PyTorch.
 NAMES = frozenset(
-    ["abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "all",
-     "amax", "amin", "aminmax", "angle", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-     "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift",
-     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "bucketize", "cat", "ceil", "clamp",
-     "clip", "column_stack", "concat", "concatenate", "conj_physical", "copysign", "cos", "cosh", "cross", "cummax",
-     "cummin", "cumprod", "cumsum", "deg2rad", "diag", "digamma", "div", "divide", "dot", "dstack", "eq", "erf",
-     "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
-     "frac", "frexp", "gather", "gcd", "ge", "ger", "greater", "greater_equal", "gt", "heaviside", "histc", "hstack",
-     "hypot", "index_add", "index_copy", "index_reduce", "index_select", "inner", "kron", "isneginf", "isposinf",
-     "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
-     "logaddexp", "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-     "logsumexp", "lt", "matmul", "matrix_power", "max", "maximum", "mean", "min", "minimum", "mm", "mode", "msort",
-     "mul", "multiply", "mv", "nan_to_num", "nanmean", "nanquantile", "ne", "neg", "negative", "nextafter",
-     "not_equal", "outer", "polygamma", "pow", "prod", "quantile", "rad2deg", "reciprocal", "remainder", "renorm",
-     "round", "row_stack", "rsqrt", "searchsorted", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
-     "sort", "sqrt", "square", "stack", "std", "sub", "subtract", "sum", "take_along_dim", "tan", "tanh", "topk",
-     "tril", "triu", "true_divide", "trunc", "var", "vdot", "vstack", "where", "xlogy"]
+    ["abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
+     "alias_copy", "all", "amax", "amin", "aminmax", "angle", "any", "arccos", "arccosh", "arcsin", "arcsinh",
+     "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "as_strided_copy", "asin", "asinh", "atan",
+     "atan2", "atanh", "avg_pool2d", "avg_pool3d", "baddbmm", "bernoulli", "bitwise_and", "bitwise_left_shift",
+     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "bucketize", "cat", "ceil",
+     "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "clamp", "clamp_max", "clamp_min", "clip",
+     "column_stack", "concat", "concatenate", "conj_physical", "copysign", "cos", "cosh", "cross", "cummax", "cummin",
+     "cumprod", "cumsum", "deg2rad", "diag", "diagonal_copy", "diff", "digamma", "div", "divide", "dot", "dstack",
+     "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expand_copy", "expm1", "fix", "float_power", "floor",
+     "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "gather", "gcd", "ge", "gelu", "geqrf", "ger",
+     "greater", "greater_equal", "gt", "hardshrink", "heaviside", "histc", "histogram", "hstack", "hypot", "i0",
+     "igamma", "igammac", "index_add", "index_copy", "index_reduce", "index_select", "inner", "inverse", "isin",
+     "isneginf", "isposinf", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma",
+     "linear", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
+     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsigmoid", "logsumexp", "lt", "lu_solve",
+     "lu_unpack", "masked_select", "matmul", "matrix_power", "max", "maximum", "mean", "median", "min", "minimum",
+     "mm", "mode", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian",
+     "nanquantile", "nansum", "narrow_copy", "ne", "neg", "negative", "nextafter", "nonzero", "norm", "normalize",
+     "not_equal", "orgqr", "ormqr", "outer", "permute_copy", "polygamma", "pow", "prod", "qr", "quantile", "rad2deg",
+     "reciprocal", "remainder", "renorm", "round", "row_stack", "rsqrt", "scatter", "scatter_add", "scatter_reduce",
+     "searchsorted", "select_copy", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy",
+     "slice_scatter", "softmax", "softplus", "softshrink", "sort", "sqrt", "square", "squeeze_copy", "stack", "std",
+     "sub", "subtract", "sum", "svd", "t_copy", "take", "take_along_dim", "tan", "tanh", "tensordot", "topk",
+     "transpose_copy", "triangular_solve", "tril", "triu", "true_divide", "trunc", "unfold_copy", "unsqueeze_copy",
+     "var", "vdot", "view_copy", "vstack", "where", "xlogy"]
 )  # fmt: skip
+#: Those of `linalg` besides.
+LINALG = frozenset(
+    ["cholesky", "cholesky_ex", "cond", "det", "eigh", "eigvalsh", "householder_product", "inv", "inv_ex",
+     "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve",
+     "matrix_norm", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
+     "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vecdot", "vector_norm"]
+)  # fmt: skip
+#: Those of `special` besides.
+SPECIAL = frozenset(
+    ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
+     "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "entr", "erfcx", "expit",
+     "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
+     "laguerre_polynomial_l", "legendre_polynomial_p", "log_ndtr", "modified_bessel_i0", "modified_bessel_i1",
+     "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "psi", "scaled_modified_bessel_k0",
+     "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+     "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "spherical_bessel_j0", "xlog1py", "zeta"]
+)  # fmt: skip
+#: Those that make tensors of sizes; without ``dtype=`` they take that of `out`.
+CREATION = frozenset(
+    ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
+     "randperm", "zeros"]
+)  # fmt: skip
+#: All of them.
+TAKEN = NAMES | LINALG | SPECIAL
 
 
 def write(name: str, out: Any, result: Any) -> Any:
@@ -40,19 +73,22 @@ def write(name: str, out: Any, result: Any) -> Any:
 
     Parameters
     ----------
-    out : a tensor or array; of several results as many, in a tuple.
+    out : a tensor or array; of several results as many, in a tuple. Outside a trace, a tensor of no elements takes the
+        result's shape.
 
     Raises
     ------
     ArgumentError : it is something else.
-    ShapeError : it does not have the result's shape; it is never resized.
+    ShapeError : it has elements, and another shape than the result.
     DTypeError : the result is floating point, and it is not.
     GradientError : a gradient is wanted of an operand, or of `out`.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise ArgumentError(f"{name}(): argument 'out' must be a tuple of {len(result)} tensors")
-        return tuple(write(name, x, y) for x, y in zip(out, result, strict=True))
+        written = tuple(write(name, x, y) for x, y in zip(out, result, strict=True))
+        named: Any = getattr(type(result), "_make", tuple)
+        return named(written)
     if not isinstance(out, (TensorBase, np.ndarray)) or (isinstance(out, np.ndarray) and mode.replayed()):
         raise ArgumentError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     x, y = lift(out), lift(result)
@@ -64,9 +100,12 @@ def write(name: str, out: Any, result: Any) -> Any:
             "arguments requires grad. Leave it out, or call under no_grad()"
         )
     if not same_shape(x.shape, y.shape) and tuple(x.shape) != tuple(y.shape):
-        raise ShapeError(
-            f"{name}(): out has shape {tuple(x.shape)}, the result {tuple(y.shape)}; out is written, never resized"
-        )
+        if out is not x or mode.current_trace() is not None or x.numel():
+            raise ShapeError(
+                f"{name}(): out has shape {tuple(x.shape)}, the result {tuple(y.shape)}; only a tensor of no elements "
+                "takes another shape, outside a trace"
+            )
+        resize_(x, *y.shape)
     if y.dtype.kind == "f" != x.dtype.kind:
         raise DTypeError(f"{name}(): result type {y.dtype} can't be cast to the desired output type {x.dtype}")
     assign(x, y, name)

@@ -128,7 +128,7 @@ TENSOR = """
 apply_ as_subclass bfloat16 ccol_indices cdouble cfloat chalf
 coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order eig grad_dtype
 half hash_tensor imag index indices int_repr is_coalesced is_distributed istft layout lstsq
-map2_ map_ module_load name new_empty_strided polygamma_ q_per_channel_axis q_per_channel_scales
+map2_ map_ module_load name new_empty_strided q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
 resize_as_sparse_ row_indices set_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
 sparse_resize_and_clear_ sspaddmm stft storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse

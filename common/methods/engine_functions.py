@@ -32,8 +32,9 @@ LEAVES = frozenset(
 PLACED = LEAVES | {"as_tensor", "asarray", "tensor", "tril_indices", "triu_indices"}
 #: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
 INPLACE = frozenset(
-    ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu",
-     "selu", "silu", "threshold"]
+    ["alpha_dropout", "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "feature_alpha_dropout",
+     "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu", "selu", "silu",
+     "threshold"]
 )  # fmt: skip
 _ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
 
@@ -133,6 +134,8 @@ def bind(
             f"if listed: {several} = {several}[0]",
         ]
     if write_out is not None:
+        if not takes_operands:  # what makes tensors of sizes
+            again = [x.replace("dtype=dtype", "dtype=_dtype_for(out, dtype)") for x in again]
         body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
     if in_place:
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
@@ -161,6 +164,7 @@ def bind(
         "_on_cpu": on_cpu,
         "_over": over,
         "_older": older_reduction,
+        "_dtype_for": _dtype_for,
     }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
@@ -178,6 +182,11 @@ def bind(
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound
+
+
+def _dtype_for(out: Any, dtype: Any) -> Any:
+    """The dtype of what is written to `out`: its own where none is given."""
+    return getattr(out, "dtype", None) if dtype is None else dtype
 
 
 def _leaf(x: Any) -> Any:

@@ -24,7 +24,7 @@ NAMES = frozenset(
      "heaviside", "hypot", "i0", "igamma", "igammac", "index_reduce", "lcm", "ldexp", "le", "lerp", "less",
      "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
      "logical_xor", "logit", "lt", "masked_scatter", "multiply", "mvlgamma", "nan_to_num", "ne", "neg", "negative",
-     "nextafter", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu", "renorm", "round", "rsqrt",
+     "nextafter", "not_equal", "polygamma", "pow", "put", "rad2deg", "reciprocal", "relu", "renorm", "round", "rsqrt",
      "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract",
      "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy"]
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.docstrings import sections_of
+from common.core.errors import ShapeError
 from common.nn.module import Module
 from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
@@ -31,8 +32,11 @@ class _Pad(Module):
 
         Raises
         ------
-        ShapeError : more taken away than there is, or more to be reflected or wrapped around than there is.
+        ShapeError : more taken away than there is, or more to be reflected or wrapped around than there is; other
+            dimensions than the image's with channels, in batches or not, to be wrapped around.
         """
+        if self.mode == "circular" and input.ndim not in (self.rank + 1, self.rank + 2):
+            raise ShapeError(f"expected {self.rank + 1}D or {self.rank + 2}D input (got {input.ndim}D input)")
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:

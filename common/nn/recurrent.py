@@ -56,6 +56,9 @@ class _Recurrent(Module, ABC):
             raise ArgumentError(f"{name}: proj_size has to be 0 or positive, and smaller than hidden_size: {proj_size}")
         if not 0 <= dropout < 1:
             raise ArgumentError(f"{name}: dropout should be a number in range [0, 1), got {dropout}")
+        for argument, given in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(given, (bool, np.bool_)):
+                raise ArgumentError(f"{name}: {argument} should be of type bool, got: {type(given).__name__}")
         if copies(num_layers, name, "num_layers") < 1 or hidden_size < 1:
             raise ArgumentError(f"{name}: num_layers and hidden_size must be at least 1: {num_layers}, {hidden_size}")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias

@@ -10,12 +10,11 @@ import static
 from common.api import out, surface
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.op import Op
-from common.ops import functional
 from tests.bits import assert_all_same_bits
 
 RNG = np.random.default_rng(11)
 X, Y = (RNG.uniform(0.1, 0.9, (3, 3)).astype(np.float32) for _ in range(2))
-FOUND = {name: getattr(functional, name) for name in sorted(out.NAMES)}
+FOUND = {name: surface.FUNCTIONS[name] for name in sorted(out.NAMES)}
 OPS = [name for name, op in FOUND.items() if isinstance(op, Op) and op.kind == "elementwise"]
 #: Other arguments than operands of one shape.
 CALLS = {
@@ -73,11 +72,62 @@ def test_results_are_written(name):
     assert_all_same_bits(list(traced), [t.numpy() for t in eager], name)
 
 
-def test_it_is_offered_where_pytorch_documents_it():
+def takes_out(module, names):
+    return {n for n in names if "out" in inspect.signature(getattr(module, n)).parameters}
+
+
+def test_it_is_offered_where_pytorch_has_it():
     assert set(surface.FUNCTIONS) >= out.NAMES
+    assert set(dynamic.linalg.__all__) >= out.LINALG
+    assert set(dynamic.special.__all__) >= out.SPECIAL
     for engine in (dynamic, static):
-        having = {n for n in surface.FUNCTIONS if "out" in inspect.signature(getattr(engine, n)).parameters}
-        assert having == out.NAMES
+        assert takes_out(engine, surface.FUNCTIONS) == out.TAKEN & set(surface.FUNCTIONS)
+        assert takes_out(engine, surface.CREATION) == out.CREATION
+        assert takes_out(engine.linalg, engine.linalg.__all__) >= out.LINALG
+        assert takes_out(engine.special, engine.special.__all__) >= out.SPECIAL
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_a_tensor_of_no_elements_takes_the_shape_of_the_result(tw):
+    empty = tw.zeros(0)
+    assert tw.exp(tw.tensor(X), out=empty) is empty
+    assert_all_same_bits([empty.numpy()], [static.exp(X)], "exp")
+    maxima = tw.max(tw.tensor(X), 0, out=(tw.zeros(0), tw.zeros(0, dtype=tw.int64)))
+    assert_all_same_bits([maxima.values.numpy()], [X.max(0)], "max")
+    with pytest.raises(ShapeError, match="only a tensor of no elements takes another shape, outside a trace"):
+        static.function(lambda x: static.exp(x, out=static.zeros(0)))(X)
+    with pytest.raises(ShapeError, match="only a tensor of no elements"):
+        tw.exp(tw.tensor(X), out=np.zeros(0, np.float32))
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_what_makes_tensors_takes_the_dtype_of_what_it_writes(tw):
+    for call, expected in [
+        (lambda o: tw.arange(0, 6, 2, out=o), [0, 2, 4]),
+        (lambda o: tw.linspace(1, 2, 3, out=o), [1, 1.5, 2]),
+        (lambda o: tw.full((3,), 7, out=o), [7, 7, 7]),
+        (lambda o: tw.ones(3, out=o), [1, 1, 1]),
+    ]:
+        target = tw.zeros(3, dtype=tw.float64)
+        assert call(target) is target
+        assert target.tolist() == expected
+    assert tw.arange(0, 3, out=tw.zeros(3, dtype=tw.int32)).dtype == tw.int32
+    assert tw.eye(2, out=tw.zeros(2, 2)).tolist() == [[1, 0], [0, 1]]
+    tw.manual_seed(3)
+    drawn = tw.randn(4, out=tw.zeros(4))
+    tw.manual_seed(3)
+    assert_all_same_bits([drawn.numpy()], [tw.randn(4).numpy()], "randn")
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_linear_algebra_and_special_functions_write_theirs(tw):
+    a = tw.tensor(X @ X.T + 3 * np.eye(3, dtype=np.float32))
+    inverse = tw.zeros(3, 3)
+    assert tw.linalg.inv(a, out=inverse) is inverse
+    assert_all_same_bits([inverse.numpy()], [tw.linalg.inv(a).numpy()], "inv")
+    found = tw.linalg.eigh(a, out=(tw.zeros(3), tw.zeros(3, 3)))
+    assert np.allclose((found.eigenvectors * found.eigenvalues @ found.eigenvectors.T).numpy(), a.numpy(), atol=1e-5)
+    assert tw.special.entr(tw.ones(2), out=tw.ones(2)).tolist() == [0, 0]
 
 
 def test_an_operand_may_be_written():

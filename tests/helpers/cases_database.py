@@ -118,10 +118,10 @@ PROGRAMS += [
         for f in (windows.hann, windows.kaiser, windows.cosine, windows.gaussian)
     ), (X("n", 5),)),
 ]  # fmt: skip
-case("native_layer_norm", lambda x, w, b: F.native_layer_norm(x, [4], w, b, 1e-3), X("n", 4), X(4), X(4))
+case("native_layer_norm", lambda x, w, b: F.native_layer_norm(x, [4], w, b, 1e-3)[0], X("n", 4), X(4), X(4))
 case("native_group_norm", lambda x, w: F.native_group_norm(x, w, None, 2, 4, 3, 2, 1e-3), X(2, 4, 3), X(4))
-case("native_batch_norm", lambda x, w, b: F.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-3), X("n", 3, 2), X(3),
-     X(3), empty=False)  # fmt: skip
+case("native_batch_norm", lambda x, w, b: F.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-3)[0], X("n", 3, 2),
+     X(3), X(3), empty=False)  # fmt: skip
 case("native_batch_norm", lambda x, m, v: F.native_batch_norm(x, None, None, m, v, False, 0.1, 1e-3)[0], X("n", 3),
      X(3), P(3))  # fmt: skip
 case("norm", lambda x: F.norm(x, "nuc", (0, 2), True), X(3, 2, 4))

@@ -16,6 +16,12 @@ def a(*values, dtype=F32):
 
 #: A program of an engine and its arrays, and what it returns.
 RETURNS = [
+    (lambda tw, x, i: tw.gather(x, 0, i), [a(1, 2), np.zeros((2, 0), I64)], np.zeros((2, 0), F32)),
+    (lambda tw, x: tw.masked.normalize(x, 0.0, 0), [np.array(-4, F32)], np.array(-4, F32)),
+    (lambda tw, x: tw.masked.norm(x, 0, 0), [np.array(0, F32)], np.array(0, F32)),
+    (lambda tw, x: tw.nn.functional.dropout2d(x + 1, 1.0, True, True), [np.zeros((1, 2, 1, 1), F32)],
+     np.zeros((1, 2, 1, 1), F32)),
+    (lambda tw, x: tw.zeros(2).add_(x).polygamma_(0), [a(1, 2)], a(-0.5772156649, 0.4227843351)),
     (lambda tw, x, w: tw.native_batch_norm(x, w, None, None, None, True, 0.1, 0.0)[1], [a([0, 1], [4, 3]), a(1, 2)],
      a(2, 2)),
     (lambda tw, x, w: tw.native_batch_norm(x, w, None, None, None, True, 0.1, 0.0)[2], [a([0, 1], [4, 3]), a(1, 2)],
@@ -59,6 +65,17 @@ RETURNS = [
 
 #: A program of an engine, its arrays, the class of PyTorch's error and words of its message.
 REFUSES = [
+    (lambda tw, x: tw.nn.functional.batch_norm(x, None, None, training=True, eps=-1.0), [a([0, 1], [4, 3])], ValueError,
+     "eps must be positive during training, but got -1.0"),
+    (lambda tw, x: tw.nn.CrossEntropyLoss(ignore_index=1)(x, x), [a([0, 1], [4, 3])], RuntimeError,
+     "ignore_index is not supported for floating point target"),
+    (lambda tw, x: tw.nn.CircularPad1d(1)(x), [np.zeros((1, 1, 2, 2), F32)], ValueError,
+     r"expected 2D or 3D input \(got 4D input\)"),
+    (lambda tw, x: tw.nn.RNN(2, 1, bias=0)(x), [a([0, 1])], TypeError, "bias should be of type bool, got: int"),
+    (lambda tw, x: tw.nn.LSTM(2, 1, batch_first="yes")(x), [a([0, 1])], TypeError,
+     "batch_first should be of type bool, got: str"),
+    (lambda tw, x, i: tw.gather(x, 0, i), [a(1, 2), np.zeros((2, 1), I64)], RuntimeError,
+     "Index tensor must have the same number of dimensions"),
     (lambda tw, x, i: tw.index_add(x, 0, i, x, alpha=0.5), [a(1, 2, dtype=I64), a(0, 1, dtype=I64)], RuntimeError,
      "alpha must not be a floating point"),
     (lambda tw, x: tw.celu(x, 0), [a(1)], RuntimeError, "alpha cannot be 0 for CELU"),
@@ -127,3 +144,27 @@ def test_unique_of_slices_without_elements():
     with pytest.raises(IndexError, match="no dimensions"):
         dynamic.unique(dynamic.tensor(1.0), dim=0)
     assert dynamic.unique(dynamic.zeros(0, 2), dim=0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_the_statistics_of_native_norms_are_constants(tw):
+    x = tw.tensor(a([0, 2], [4, 7]), requires_grad=True)
+    for y, mean, rstd in (
+        tw.native_layer_norm(x, [2], None, None, 1e-3), tw.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-3)
+    ):  # fmt: skip
+        assert [z.requires_grad for z in (y, mean, rstd)] == [True, False, False]
+    (g,) = tw.autograd.grad(sum(tw.native_layer_norm(x, [2], None, None, 1e-3)[0][0] * tw.tensor(a(1, 3))), x)
+    # of two numbers -1, 1 about their mean: weights 1, 3, minus their mean 2, minus the part along the output
+    assert np.allclose(g.numpy(), [[-1e-3 * 1.001**-1.5, 1e-3 * 1.001**-1.5], [0, 0]], atol=1e-7)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+@pytest.mark.parametrize("name", ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"])
+def test_dropout_over_its_operand_draws_what_it_draws_elsewhere(tw, name):
+    function = getattr(tw.nn.functional, name)
+    x = tw.ones(*(2, 3, 4, 5, 6)[: {"dropout1d": 3, "dropout2d": 4}.get(name, 5)])
+    tw.manual_seed(5)
+    expected = function(x, 0.5).numpy()
+    tw.manual_seed(5)
+    assert function(x, 0.5, inplace=True) is x
+    assert x.numpy().tobytes() == expected.tobytes()

@@ -168,7 +168,8 @@ def cross_entropy(
 
     Raises
     ------
-    IndexRangeError, ShapeError, DTypeError, ArgumentError : see `nll_loss`; label_smoothing outside [0, 1].
+    IndexRangeError, ShapeError, DTypeError, ArgumentError : see `nll_loss`; label_smoothing outside [0, 1];
+        ignore_index given with probabilities.
 
     References
     ----------
@@ -185,6 +186,8 @@ def cross_entropy(
     check_reduction(reduction)
     x = _classes_last(input)
     if target.dtype.kind == "f" and target.ndim == input.ndim:
+        if ignore_index >= 0:
+            raise ArgumentError("cross_entropy(): ignore_index is not supported for floating point target")
         return _of_probabilities(x, _classes_last(target), weight, reduction, label_smoothing)
     _check("cross_entropy", x, target, weight)
     y = _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)

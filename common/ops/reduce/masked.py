@@ -229,7 +229,8 @@ def norm(
     number = np.inf if ord == -np.inf else 0
     dims = _some(dim, x.ndim, "masked.norm")
     if not dims:
-        return arithmetic.abs(_filled(x, mask, number))
+        size = arithmetic.abs(_filled(x, mask, number))
+        return of_dtype(compare.ne(size, 0), size.dtype) if ord == 0 else size
     return vector_norm(_filled(x, mask, number), ord, dims, bool(keepdim))
 
 

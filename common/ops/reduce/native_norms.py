@@ -13,7 +13,7 @@ from common.tensor.create import lift
 
 
 def native_layer_norm(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
-    """`layer_norm`, and the mean and 1 / sqrt(variance + eps) of each row, with sizes 1 at the end.
+    """`layer_norm`, and the mean and 1 / sqrt(variance + eps) of each row, with sizes 1 at the end, as constants.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def native_layer_norm(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     y, mean, rstd = layer_norms(x, normalized_shape, weight, bias, eps)
-    return y, mean, rstd
+    return y, mean.detach(), rstd.detach()
 
 
 def native_group_norm(
@@ -57,7 +57,7 @@ def native_group_norm(
 def native_batch_norm(
     x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> tuple[Any, Any, Any]:
-    """`batch_norm`, and in training the batch's mean and 1 / sqrt(variance + eps); else two empty tensors.
+    """`batch_norm`, and in training the batch's mean and 1 / sqrt(variance + eps), constants; else two empty tensors.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def native_batch_norm(
         y = batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
         return y, lift(zeros(0, dtype=x.dtype)), lift(zeros(0, dtype=x.dtype))
     (y, mean, rstd), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
-    return affine(y, weight, bias), reshape(mean, (x.shape[1],)), reshape(rstd, (x.shape[1],))
+    return affine(y, weight, bias), *(reshape(z.detach(), (x.shape[1],)) for z in (mean, rstd))
 
 
 __all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]

@@ -160,13 +160,15 @@ def batch_norm(
     Raises
     ------
     ShapeError : a vector without one number per channel, or one value per channel in training.
-    ArgumentError : no running statistics outside training.
+    ArgumentError : no running statistics outside training; `eps` not positive in training.
 
     References
     ----------
     Ioffe, Szegedy, Batch normalization, 2015.
     """
     if training:
+        if isinstance(eps, (int, float)) and eps <= 0:
+            raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
         (y, _, _), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
         return affine(y, weight, bias)
     mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
