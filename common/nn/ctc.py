@@ -49,7 +49,8 @@ def ctc_loss(
     Raises
     ------
     ShapeError : sizes that do not belong together.
-    ArgumentError : another `reduction`, or `blank` is no class.
+    ArgumentError : another `reduction`, or `blank` is no class; a length beyond the frames or labels that there are,
+        of lengths known before a compiled program runs.
     DTypeError : targets or lengths that are no ints.
 
     References
@@ -71,8 +72,8 @@ def ctc_loss(
     targets = targets if batched or targets.ndim != 1 else targets.unsqueeze(0)
     if targets.ndim == 1:
         target_lengths, targets = _in_rows(targets, target_lengths)
-    frames, labels = (_lengths(n, batch, name) for n, name in
-                      ((input_lengths, "input_lengths"), (target_lengths, "target_lengths")))  # fmt: skip
+    frames = _lengths(input_lengths, batch, "input_lengths", x.shape[0])
+    labels = _lengths(target_lengths, batch, "target_lengths", targets.shape[-1])
     if targets.ndim != 2 or not (same(targets.shape[0], batch) or targets.shape[0] == batch):
         raise ShapeError(f"ctc_loss(): expected targets (batch, length) for batch {batch}, got {tuple(targets.shape)}")
     p = F.where((along(x.shape[0], 1) < frames).unsqueeze(2), F.exp(x), 0)
@@ -128,9 +129,13 @@ def _in_rows(targets: Any, lengths: Any) -> tuple[Any, Any]:
     return many, F.reshape(F.index_select(targets, 0, lift(places.reshape(-1))), places.shape)
 
 
-def _lengths(given: Any, batch: Any, name: str) -> Any:
-    """(batch,) int64 lengths."""
-    x = operand(numbers(given, name) if isinstance(given, (list, tuple)) else given)
+def _lengths(given: Any, batch: Any, name: str, most: Any) -> Any:
+    """(batch,) int64 lengths; those that are known before the program runs are at most `most`."""
+    given = numbers(given, name) if isinstance(given, (list, tuple)) else given
+    x = operand(given)
+    known = given if isinstance(given, np.ndarray) else x.payload
+    if type(known) is np.ndarray and known.size and (longest := int(known.max())) > most:
+        raise ArgumentError(f"ctc_loss(): Expected {name} to have value at most {most}, but got value {longest}")
     if x.dtype.kind not in "iu":
         raise DTypeError(f"ctc_loss(): {name} must be integral, got {x.dtype}")
     x = x.unsqueeze(0) if x.ndim == 0 else x

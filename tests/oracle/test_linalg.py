@@ -256,3 +256,13 @@ def test_error(name):
     for engine in (dynamic, static):
         with pytest.raises(kind, match=text):
             call(engine)
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_a_batch_of_vectors_is_solved_in_a_trace_too(n):
+    rng = np.random.default_rng(3)
+    matrices, vectors = rng.normal(size=(n, 5, 5)) + 5 * np.eye(5), rng.normal(size=(n, 5))
+    found = static.function(static.linalg.solve)(matrices, vectors)
+    assert found.shape == vectors.shape
+    assert np.allclose((matrices @ found.numpy()[..., None])[..., 0], vectors)
+    assert found.numpy().tobytes() == dynamic.linalg.solve(matrices, vectors).numpy().tobytes()

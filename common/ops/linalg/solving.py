@@ -11,7 +11,7 @@ from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integer, integers
 from common.core.op import Op
-from common.core.sizes import same, same_shape
+from common.core.sizes import same
 from common.core.spec import Spec, numel
 from common.ops.linalg._lapack import (
     identity_like,
@@ -153,7 +153,9 @@ def _solve(name: str, A: Any, B: Any, left: bool, user: str) -> Any:
     require_one_dtype(name, A, B)
     if B.ndim == 0:
         raise ShapeError(f"{name}: The input tensor B must have at least 1 dimension, but it is 0-dimensional")
-    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and same_shape(B.shape, A.shape[:-1]))
+    vector = B.ndim == 1 or (
+        A.ndim - 1 == B.ndim and all(same(m, n) or m == n for m, n in zip(B.shape, A.shape[:-1], strict=True))
+    )
     if vector:
         if not left:
             raise ArgumentError(
