@@ -100,12 +100,12 @@ def write(name: str, out: Any, result: Any) -> Any:
             "arguments requires grad. Leave it out, or call under no_grad()"
         )
     if not same_shape(x.shape, y.shape) and tuple(x.shape) != tuple(y.shape):
-        if out is not x or mode.current_trace() is not None or x.numel():
+        if not isinstance(out, TensorBase) or mode.current_trace() is not None or x.payload.size:
             raise ShapeError(
                 f"{name}(): out has shape {tuple(x.shape)}, the result {tuple(y.shape)}; only a tensor of no elements "
                 "takes another shape, outside a trace"
             )
-        resize_(x, *y.shape)
+        resize_(out, *y.shape)
     if y.dtype.kind == "f" != x.dtype.kind:
         raise DTypeError(f"{name}(): result type {y.dtype} can't be cast to the desired output type {x.dtype}")
     assign(x, y, name)
