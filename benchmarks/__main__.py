@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
         "compiling buys, compare A.json B.json, passport, "
         "report, doctor, graph, export, draw, list, cache [--clear]; each has --help.",
     )
-    p.add_argument("--quick", action="store_true", help="fewer repetitions: two to three minutes on two cores")
+    p.add_argument("--quick", action="store_true", help="fewer repetitions: about five minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
                    help="only workloads whose name contains NAME (repeatable)")  # fmt: skip
     p.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also measure PyTorch and JAX")

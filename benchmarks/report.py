@@ -75,7 +75,7 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
 
 
 def in_short(results: list[Result], about: dict[str, Any], peers: list[str], threads: int = 1) -> str:
-    """Return one table of at most 80 columns, a line per workload, and what its columns are.
+    """Return one table of at most 80 columns, a line per workload that all peers run, and what its columns are.
 
     An unstable run says so in its first line, and a workload without equal bits has no timings.
     """
@@ -85,9 +85,13 @@ def in_short(results: list[Result], about: dict[str, Any], peers: list[str], thr
     others = "".join(f", {peer}" for _, peer in compared)
     rows = [[row[0], *row[2:4], row[4].partition(" [")[0], *peer_row(result, compared)[1:]]
             for result in results for row in [call_row(result)]]  # fmt: skip
+    whole = [row for row, result in zip(rows, results, strict=True) if not result.calls or "-" not in row[4:]]
+    whole = whole or rows
+    left = f" Workloads that not all of these run stand on the page of all tables: {len(rows) - len(whole)}."
     parts = [first_line(unstable[0])] if unstable else []
-    parts.append(f"{about['cpu']}, {used}: time per call; how many times as fast static is as dynamic{others}.")
-    parts.append(table(["workload", "dynamic", "static", "as fast", *(SHORT[peer] for _, peer in compared)], rows))
+    parts.append(f"{about['cpu']}, {used}: time per call; how many times as fast static is as dynamic{others}."
+                 f"{left * (len(whole) < len(rows))}")  # fmt: skip
+    parts.append(table(["workload", "dynamic", "static", "as fast", *(SHORT[peer] for _, peer in compared)], whole))
     return "\n\n".join(map(wrapped, parts))
 
 
