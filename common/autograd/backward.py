@@ -353,7 +353,7 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
     if not isinstance(cotangent, TensorBase):
         try:
             cotangent = np.asarray(cotangent, root.dtype)
-        except (TypeError, ValueError, MemoryError) as error:
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
             raise ArgumentError(
                 f"gradients can be either Tensors, numbers or None, but got {type(cotangent).__name__} "
                 f"({shown(cotangent)})"

@@ -10,6 +10,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, NotDefinedError
+from common.core.int_arguments import mapping, members
 from common.nn.module import Module
 from common.ops import functional as F
 from common.random.generator import randperm
@@ -262,8 +263,8 @@ def global_unstructured(
     importance_scores : tensors by pair, in place of the magnitudes.
     kwargs : ``amount``.
     """
-    pairs = list(parameters)
-    given = importance_scores or {}
+    pairs = members(parameters, "global_unstructured", "parameters")
+    given = mapping({} if importance_scores is None else importance_scores, "global_unstructured", "importance_scores")
     with mode.GradSwitch(False):
         found = [_present(*pair) for pair in pairs]
         whole = Module()

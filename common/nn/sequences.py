@@ -284,13 +284,11 @@ def pad_sequence(
         raise ArgumentError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences).__name__}"
         )
-    given = [lift(x) for x in sequences]
+    given = _with_steps("pad_sequence", sequences)
     if not given:
         raise ArgumentError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise ArgumentError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
-    if any(x.ndim < 1 for x in given):
-        raise ShapeError("pad_sequence(): sequences need at least 1 dimension, of their steps")
     longest = given[0].shape[0]
     for x in given[1:]:
         longest = x.shape[0] if x.shape[0] > longest else longest
@@ -301,6 +299,19 @@ def pad_sequence(
         return F.pad(x, ((0, 0) * (x.ndim - 1) + ends), value=padding_value)
 
     return F.stack([filled(x) for x in given], 0 if batch_first else 1)
+
+
+def _with_steps(name: str, sequences: Iterable[Any]) -> list[Any]:
+    """The sequences as tensors; the first that is none ends it, however many follow."""
+    given = []
+    for sequence in sequences:
+        x = lift(sequence)
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"{name}(): expected Tensor as element {len(given)}, but got {type(sequence).__name__}")
+        if x.ndim < 1:
+            raise ShapeError(f"{name}(): sequences need at least 1 dimension, of their steps")
+        given.append(x)
+    return given
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
@@ -344,7 +355,7 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
     >>> pack_sequence([tw.tensor([1, 2, 3]), tw.tensor([4, 5])]).batch_sizes
     tensor([2, 2, 1])
     """
-    given = [lift(x) for x in sequences]
+    given = _with_steps("pack_sequence", sequences)
     return pack_padded_sequence(pad_sequence(given), [int(x.shape[0]) for x in given], enforce_sorted=enforce_sorted)
 
 

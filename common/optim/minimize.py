@@ -7,6 +7,7 @@ from typing import Any
 
 from common.autograd import backward
 from common.core.errors import GradientError
+from common.core.int_arguments import members
 
 
 class Minimizing:
@@ -59,19 +60,19 @@ class Minimizing:
         ------
         GradientError : there is no gradient for any parameter.
         """
-        pairs = list(grads_and_vars)
+        pairs = members(grads_and_vars, "apply_gradients", "grads_and_vars")
         given = [(g, p) for g, p in pairs if g is not None]
         if not given:
             raise GradientError(f"no gradients provided for any variable: {[getattr(p, 'name', '') for _, p in pairs]}")
         graph = getattr(given[0][0], "graph", None)
         if graph is not None:
             return graph.apply(self, given, global_step, name)
-        members = [p for group in self.param_groups for p in group.params]
-        before = [p.grad for p in members]
+        updated = [p for group in self.param_groups for p in group.params]
+        before = [p.grad for p in updated]
         gradients = {id(p): g for g, p in given}
-        for p in members:
+        for p in updated:
             p.grad = gradients.get(id(p))
         self.step()
-        for p, grad in zip(members, before, strict=True):
+        for p, grad in zip(updated, before, strict=True):
             p.grad = grad
         return None

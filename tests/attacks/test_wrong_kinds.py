@@ -60,6 +60,12 @@ ENDLESS = {
     "batch norm": lambda tw: tw.nn.BatchNorm2d(1.5),
     "group norm": lambda tw: tw.nn.GroupNorm("1", 4),
     "prelu": lambda tw: tw.nn.PReLU(LONG),
+    "apply_gradients": lambda tw: tw.optim.SGD([tw.nn.Parameter(tw.ones(2))], 0.1).apply_gradients(tw.tensor(LONG)),
+    "pad_sequence": lambda tw: tw.nn.utils.rnn.pad_sequence(range(1 << 40)),
+    "pack_sequence": lambda tw: tw.nn.utils.rnn.pack_sequence(range(1 << 40)),
+    "scores by pair": lambda tw: tw.nn.utils.prune.global_unstructured(
+        [(tw.nn.Linear(3, 2), "weight")], tw.nn.utils.prune.L1Unstructured, range(1 << 40), amount=0.5
+    ),
     "processes": lambda tw: tw.multiprocessing.spawn(print, nprocs=2**64),
     "no processes": lambda tw: tw.multiprocessing.spawn(print, nprocs=-1),
 }
@@ -128,6 +134,21 @@ def test_numbers_of_numpy_are_differentiated_in_a_trace(tw, name):
         assert float(call(v)) == expected
         compiled = static.function(lambda x, v=v: x + call(v))
         np.testing.assert_array_equal(compiled(np.ones(2)), [1 + expected] * 2)
+
+
+@pytest.mark.parametrize("tw", ENGINES)
+def test_a_cotangent_that_no_float_holds_is_refused(tw):
+    pull = tw.vjp(lambda x: x * 2, tw.ones(()))[1]
+    for run in (lambda: pull(10**400), lambda: tw.function(lambda: pull(10**400))()):
+        with pytest.raises(TwingradError):
+            run()
+
+
+def test_a_tensor_is_a_sequence_of_its_rows():
+    """As PyTorch packs and pads it."""
+    rows = dynamic.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert dynamic.nn.utils.rnn.pack_sequence(rows).data.tolist() == [1, 3, 2, 4]
+    assert dynamic.nn.utils.rnn.pad_sequence(rows).tolist() == [[1, 3], [2, 4]]
 
 
 def test_a_name_of_pooling_with_indices_says_what_to_call():

@@ -96,10 +96,14 @@ def asks_for_long(call: Call) -> bool:
     if call.name.endswith((".timeit", "autorange", "Timer.repeat")):
         return True
     given = [*call.args, *call.kwargs.values()]
-    if call.name.endswith("spectral_norm") and any(type(x) is int and x >= 2**20 for x in given):  # iterations
+    if call.name.endswith(("spectral_norm", "fori_loop")) and any(_number(x) >= 2**20 for x in given):  # iterations
         return True
     keeps = (".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector", "default_convert")
     return call.name.endswith(keeps) and any(_rows(x) >= 2**20 for x in given)
+
+
+def _number(x: Any) -> int:
+    return int(x) if isinstance(x, (int, np.integer)) else 0
 
 
 def _rows(x: Any) -> int:
