@@ -167,7 +167,9 @@ class Expressions(Operands):
     def _conditional(self, node: ast.IfExp) -> Register:
         condition, known = self.truth(node.test), _reads(node.test)
         if not (is_plain(node.body, known) and is_plain(node.orelse, known)):
-            if isinstance(node.body, ast.Subscript) and _is_element_or_number(node.orelse):
+            if isinstance(node.body, ast.Subscript) and (
+                isinstance(node.orelse, ast.Subscript) or is_plain(node.orelse, known)
+            ):
                 chosen = self.read_where(condition, node.body, node.orelse)
                 if chosen is not None:
                     return chosen
@@ -314,15 +316,11 @@ def is_plain(node: ast.expr, known: Iterable[str] = ()) -> bool:
     """Whether an expression may be computed although it is not needed: it is cheap, and reads only known elements."""
     if isinstance(node, ast.Subscript):
         return ast.dump(node) in known
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in DTYPES  # a number
     if not isinstance(node, _PLAIN) or isinstance(node, _COSTLY):
         return False
     return all(is_plain(part, known) for part in ast.iter_child_nodes(node))  # type: ignore[arg-type]
-
-
-def _is_element_or_number(node: ast.expr) -> bool:
-    """Whether an expression is an element, a name, or a number with its dtype."""
-    typed = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in DTYPES
-    return typed or isinstance(node, (ast.Subscript, ast.Name, ast.Constant))
 
 
 def _reads(node: ast.expr) -> list[str]:

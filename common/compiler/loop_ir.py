@@ -48,14 +48,20 @@ class Place:
 class Guarded:
     """The element at a place where a condition holds, elsewhere a constant or another element: that alone is read.
 
-    The place exists where `holds`, the name of a condition, does, or where a variable is from `start` on and before
-    `stop`; what is empty asks nothing.
+    The place exists where `holds`, a condition, does, or where a variable is from `start` on and before `stop`; what is
+    empty asks nothing. In its place may stand the name of an element of the row.
     """
 
     __slots__ = ("holds", "outside", "place", "start", "stop", "var")
 
     def __init__(
-        self, place: Place, outside: Constant | Place, holds: str = "", var: str = "", start: str = "", stop: str = ""
+        self,
+        place: Place | str,
+        outside: Constant | Place,
+        holds: str = "",
+        var: str = "",
+        start: str = "",
+        stop: str = "",
     ) -> None:
         self.place, self.outside, self.holds, self.var, self.start, self.stop = place, outside, holds, var, start, stop
 

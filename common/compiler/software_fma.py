@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import struct
+from abc import ABC, abstractmethod
 from typing import Any
 
 from common.core.weak import WhileKeysLive
@@ -71,7 +72,7 @@ def _has_instruction(machine: Any) -> bool:
     return _known.put(machine, "fmaf" not in machine.emit_assembly(probe))
 
 
-class FusedText:
+class FusedText(ABC):
     """LLVM IR of a function of three vectors.
 
     Parameters
@@ -137,9 +138,9 @@ class FusedText:
         body = "\n  ".join([*self.lines, f"ret {kind} {result}"])
         return f"define {kind} @{self.name}({kind} %x, {kind} %y, {kind} %z) noinline nounwind {{\n  {body}\n}}"
 
+    @abstractmethod
     def body(self) -> str:
         """Write the instructions; the name of the result."""
-        raise NotImplementedError
 
 
 class FusedSingle(FusedText):

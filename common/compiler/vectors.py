@@ -205,6 +205,8 @@ class Vectors(LaneMemory, ABC):
     def _read_under(self, mask: Register, element: ast.Subscript) -> Register:
         lanes = self._lanes
         assert lanes is not None
+        if lanes.assigned.isdisjoint(part.id for part in parts(element.slice) if isinstance(part, ast.Name)):
+            raise OneByOne("a place that does not move is read without a mask")
         if lanes.mask:
             mask = self.write("and", BOOL, mask, Register(lanes.mask, BOOL, None, lanes.width))
         self._lanes = lanes._replace(mask=mask.text)

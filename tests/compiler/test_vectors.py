@@ -78,6 +78,7 @@ IN_ORDER = {
     "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
+    "one place that must not be read": "for i in range(n):\n    y[i] = x[i] if i >= 0 else x[900000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
     "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
     "names of two places": "for i in range(n):\n    b = i + 1\n    c = i\n    x[b] = x[c]",

@@ -71,6 +71,7 @@ PARTS: dict[str, Callable[..., Any]] = {
     "scanned": lambda tw, x, y, w, v, i, j: tw.scan(lambda c, r: (tw.tanh(c * r + v), c @ w), y.sum(0), x)[1],
     "mapped": lambda tw, x, y, w, v, i, j: tw.map(lambda r: tw.softmax(r * v, -1) @ w, x),
     "columns by themselves": lambda tw, x, y, w, v, i, j: tw.stack([x[:, 0] * y[:, -1], x[:, -1] - y[:, 0]], 1).sin(),
+    "sums of windows": lambda tw, x, y, w, v, i, j: x[1:, 1:].sum(1) * y[:-1, :-1].sum(1) - x[1:, :-1].exp().sum(1),
     "neighbours": lambda tw, x, y, w, v, i, j: x[1:, 1:] * x[:-1, :-1] + y[1:, :-1] * y[:-1, 1:] + x[1:, :-1],
     "written": lambda tw, x, y, w, v, i, j: _written(tw, x, y, i, j),
 }  # fmt: skip

@@ -148,6 +148,9 @@ class Nest:
         holds, outside = " and ".join(tests), Constant(access.outside, access.buffer.dtype)
         if not stop:
             return Guarded(place, outside, self.named(holds, rows))
+        if not place.var:  # one element per row, read where the row has it
+            of_row = Guarded(place, outside, holds) if holds else place
+            return Guarded(self.named(of_row, rows), outside, "", column, start, stop)
         if holds:
             stop = self.named(f"{stop} if {holds} else 0", rows)
         return Guarded(place, outside, "", column, start, stop)
@@ -187,12 +190,13 @@ class Nest:
             return "".join(terms)
         return self.named(" + ".join(terms), rows)
 
-    def named(self, text: str, rows: list[Any]) -> str:
+    def named(self, value: str | Place | Guarded, rows: list[Any]) -> str:
         """The name of an expression in a row."""
+        text = str(value)
         if text not in self._bases:
             self._bases[text] = f"q{self._count}"
             self._count += 1
-            rows.append(Let(self._bases[text], text))
+            rows.append(Let(self._bases[text], value))
         return self._bases[text]
 
 

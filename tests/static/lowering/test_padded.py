@@ -47,6 +47,7 @@ PROGRAMS = {
     "padded": (2, lambda x: (F.pad(x, (1, 2, 2, 1), value=0.5) * F.pad(x * x, (2, 1, 1, 2), value=-0.0)).sum()),
     "volumes": (3, lambda x: (x[1:, :-1, 1:] * x[:-1, 1:, 1:] + x[1:, 1:, :-1]).pow(2).sum()),
     "one row of each": (3, lambda x: (x[:, 0, 1:] * x[:, -1, :-1] - x[:, 0, :-1]).exp().sum()),
+    "sums of windows": (2, lambda x: (x[1:, 1:-1].sum(1).exp() * x[:-1, 2:].sum(1)).sum() + x[1:, 1:].sum(0)[0] ** 2),
     "periodic": (
         2,
         lambda x: ((F.roll(x, 1, 0) + F.roll(x, -1, 0) + F.roll(x, 2, 1) - F.roll(x, -1, 1)) * x).exp().sum(),
@@ -91,6 +92,25 @@ def test_rolled_arrays_are_read_in_two_pieces(shape):
         f = tw.function(lambda x, by=by, dim=dim: tw.roll(x, by, dim) + x)
         assert_all_same_bits([f(x)], [np.roll(x, by, dim) + x], f"{by} along {dim} of {shape}")
         assert [step.name[:2] for step in program_of(f).steps] == ["k_"]
+
+
+def test_one_element_per_row_is_read_where_the_row_has_it():
+    """Outside these rows it would be read before the array begins, or behind its end, though nothing needed it."""
+
+    def windows(x, g, h):
+        _, pull = tw.vjp(lambda x: (x[1:, 1:-1].sum(1), x[:-1, 2:].sum(1)), x)
+        return pull((g, h))[0]
+
+    x, g, h = floats(40, 50), floats(39), floats(39)
+    expected = np.zeros_like(x)
+    expected[1:, 1:-1] += g[:, None]
+    expected[:-1, 2:] += h[:, None]
+    f = tw.function(windows)
+    assert_all_same_bits([f(x, g, h)], [expected], "numpy")
+    (loop,) = (line for line in f.source.splitlines() if "for c in" in line)
+    rows, columns = f.source.split(loop)
+    assert rows.count(" if r0 ") == 2
+    assert "] if " not in columns
 
 
 def windows(seed, ndim):
