@@ -273,10 +273,10 @@ def global_unstructured(
         custom_from_mask(whole, "all", F.cat([F.reshape(m, (-1,)) for _, m in found]))
         pruning_method.apply(whole, "all", **kwargs)
         start = 0
-        for pair, (x, _) in zip(pairs, found, strict=True):
+        for (module, name), (x, _) in zip(pairs, found, strict=True):
             part = whole.all_mask[start : start + x.numel()]
             start += x.numel()
-            custom_from_mask(*pair, F.reshape(part, tuple(x.shape)))
+            custom_from_mask(module, name, F.reshape(part, tuple(x.shape)))
 
 
 class _OfFunction(BasePruningMethod):

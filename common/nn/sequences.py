@@ -303,7 +303,7 @@ def pad_sequence(
 
 def _with_steps(name: str, sequences: Iterable[Any]) -> list[Any]:
     """The sequences as tensors; the first that is none ends it, however many follow."""
-    given = []
+    given = list[Any]()
     for sequence in sequences:
         x = lift(sequence)
         if not isinstance(x, TensorBase):

@@ -1,0 +1,136 @@
+"""``python -m benchmarks.loops``: stencils, permuted operands and narrow arrays, values and gradients.
+
+Microseconds of processor time per call on one core and one thread, medians of interleaved rounds; the engines' bits are
+compared first. jax.jit runs the same programs, if JAX is installed, and its first result is compared by tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks import measure
+from benchmarks.bits import difference
+from benchmarks.peers import installed
+from benchmarks.terminal import table
+
+Array = np.ndarray[Any, Any]
+Program = Callable[..., Any]
+
+
+def five_points(tw: Any, x: Any) -> Any:
+    """Return a step of the heat equation inside of an image, squared and summed."""
+    inside = x[1:-1, 1:-1]
+    laplace = x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * inside
+    return ((inside + 0.1 * laplace) ** 2).sum()
+
+
+def on_a_torus(tw: Any, x: Any) -> Any:
+    """Return the same where the image's ends meet."""
+    laplace = tw.roll(x, 1, 0) + tw.roll(x, -1, 0) + tw.roll(x, 1, 1) + tw.roll(x, -1, 1) - 4 * x
+    return ((x + 0.1 * laplace) ** 2).sum()
+
+
+def seven_points(tw: Any, x: Any) -> Any:
+    """Return a step of the heat equation inside of a volume, squared and summed."""
+    inside = x[1:-1, 1:-1, 1:-1]
+    across = x[2:, 1:-1, 1:-1] + x[:-2, 1:-1, 1:-1] + x[1:-1, 2:, 1:-1] + x[1:-1, :-2, 1:-1]
+    laplace = across + x[1:-1, 1:-1, 2:] + x[1:-1, 1:-1, :-2] - 6 * inside
+    return ((inside + 0.1 * laplace) ** 2).sum()
+
+
+def total_variation(tw: Any, x: Any) -> Any:
+    """Return the sum of the squared differences of neighbours."""
+    return ((x[1:] - x[:-1]) ** 2).sum() + ((x[:, 1:] - x[:, :-1]) ** 2).sum()
+
+
+def turned(tw: Any, x: Any, y: Any) -> Any:
+    """Return the sum of a product with an array whose dimensions are in another order."""
+    return (tw.tanh(x.T) * y).sum()
+
+
+def quaternions(tw: Any, p: Any, q: Any) -> Any:
+    """Return the sum of the cubes of products of quaternions."""
+    a, b, c, d = (p[:, i] for i in range(4))
+    e, f, g, h = (q[:, i] for i in range(4))
+    columns = [
+        a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g, a * g - b * h + c * e + d * f,
+        a * h + b * g - c * f + d * e,
+    ]  # fmt: skip
+    return (tw.stack(columns, -1) ** 3).sum()
+
+
+def forces(tw: Any, x: Any) -> Any:
+    """Return the potential of bodies that attract each other."""
+    apart = x[:, None] - x[None]
+    return (1 / tw.sqrt((apart * apart).sum(-1) + 0.01)).sum()
+
+
+def mixture(tw: Any, x: Any) -> Any:
+    """Return the sum of the logarithms of the sums of exponentials of short rows."""
+    highest = tw.amax(x, 1) if hasattr(tw, "amax") else x.max(1)
+    return (tw.log(tw.exp(x - highest[:, None]).sum(1)) + highest).sum()
+
+
+PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
+    "five points of 256 x 256, by slices": (five_points, ((256, 256),)),
+    "five points on a torus, by roll": (on_a_torus, ((256, 256),)),
+    "seven points of 32 x 32 x 32": (seven_points, ((32, 32, 32),)),
+    "total variation of 256 x 256": (total_variation, ((256, 256),)),
+    "product with a turned matrix, 300 x 400": (turned, ((300, 400), (400, 300))),
+    "products of 2000 quaternions": (quaternions, ((2000, 4), (2000, 4))),
+    "potential of 128 bodies": (forces, ((128, 3),)),
+    "log-sum-exp of 256 rows of 8": (mixture, ((256, 8),)),
+}
+
+
+def calls(program: Program, operands: list[Array]) -> dict[str, Callable[[], Any]]:
+    """Return what computes a value and its gradients, by system.
+
+    Raises
+    ------
+    AssertionError : the engines differ in a bit, or JAX by more than a thousandth.
+    """
+    import dynamic
+    import static
+
+    argnums = tuple(range(len(operands)))
+    compiled = static.function(static.value_and_grad(lambda *x: program(static, *x), argnums))
+    expected = dynamic.value_and_grad(lambda *x: program(dynamic, *x), argnums)(*map(dynamic.tensor, operands))
+    value, gradients = compiled(*operands)
+    for ours, eager in zip((value, *gradients), (expected[0], *expected[1]), strict=True):
+        wrong = difference(np.asarray(ours), eager.detach().numpy())
+        assert not wrong, wrong
+    given = [static.as_tensor(x) for x in operands]
+    found: dict[str, Callable[[], Any]] = {"static": lambda: compiled(*given)}
+    if "jax.jit" in installed():
+        import jax
+
+        by_jax = jax.jit(jax.value_and_grad(lambda *x: program(jax.numpy, *x), argnums))
+        there = [jax.numpy.asarray(x) for x in operands]
+        for ours, theirs in zip(gradients, by_jax(*there)[1], strict=True):
+            assert np.allclose(np.asarray(ours), theirs, 1e-3, 1e-3)
+        found["jax.jit"] = lambda: jax.block_until_ready(by_jax(*there))
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    measure.keep_to(1)
+    rows = []
+    for name, (program, shapes) in PROGRAMS.items():
+        rng = np.random.default_rng(0)
+        operands = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        found = calls(program, operands)
+        samples = measure.interleave({system: (run, [()]) for system, run in found.items()}, 1.0, clock="processor")
+        times = {system: median(samples[system]) for system in found}
+        beside = f"{times['jax.jit'] / times['static']:.1f}x" if "jax.jit" in times else "-"
+        rows.append([name, *(f"{1e6 * times[s]:.0f}" if s in times else "-" for s in ("static", "jax.jit")), beside])
+    print(table(["program", "static, us", "jax.jit, us", "static is so many times as fast"], rows))
+
+
+if __name__ == "__main__":
+    main()
