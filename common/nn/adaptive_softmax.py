@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import members
 from common.nn.containers import ModuleList, Sequential
 from common.nn.layers import Linear
 from common.nn.module import Module
@@ -68,7 +69,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        cutoffs = list(cutoffs)
+        cutoffs = members(cutoffs, "AdaptiveLogSoftmaxWithLoss", "cutoffs")
         if not cutoffs:
             raise ArgumentError("cutoffs should be a sequence of length larger than 0")
         rising = all(a < b for a, b in zip([0, *cutoffs], [*cutoffs, n_classes], strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.core.int_arguments import mapping
+from common.core.int_arguments import mapping, members
 from common.optim.lr_scheduler.scheduler import LRScheduler
 from common.optim.optimizer import Optimizer
 
@@ -58,7 +58,8 @@ class SequentialLR(_Several):
             )
         if any(s.optimizer is not optimizer for s in schedulers):
             raise ArgumentError("Sequential Schedulers expects all schedulers to belong to the same optimizer")
-        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        self.schedulers = members(schedulers, "SequentialLR", "schedulers")
+        self.milestones = members(milestones, "SequentialLR", "milestones")
         super().__init__(optimizer, last_epoch)
 
     def go_to(self, epoch: int) -> None:
@@ -92,7 +93,7 @@ class ChainedScheduler(_Several):
                     "ChainedScheduler expects all schedulers to belong to the same optimizer, but got scheduler at "
                     f"index {i} with another optimizer"
                 )
-        self.schedulers = list(schedulers)
+        self.schedulers = members(schedulers, "ChainedScheduler", "schedulers")
         self.last_epoch = self.schedulers[-1].last_epoch
         self.base_lrs = self.schedulers[-1].base_lrs
         self._last_lr = self.schedulers[-1].get_last_lr()
