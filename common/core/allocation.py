@@ -30,6 +30,8 @@ def allocation_error(name: str, error: BaseException) -> AllocationError:
 
 #: Elements of an operand, of which only expanded ones have so many: an op would take minutes and cannot be interrupted.
 MOST_ELEMENTS = 1 << 36
+#: Rows that are gone through, a tensor each, and numbers of a range: only expanded tensors have more.
+MOST_ROWS = 1 << 30
 
 
 def refuse_endless(name: str, shape: tuple[int, ...], most: int = MOST_ELEMENTS) -> None:

@@ -48,6 +48,8 @@ class Registry(dict[str, "Op"]):
     def __missing__(self, name: str) -> Op:
         if name in self.homes:
             import_module(self.homes[name])
+        if not super().__contains__(name):  # `self[name]` would come back here
+            raise KeyError(name)
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from common.autograd import backward as autograd
 from common.autograd import hooks, versions
 from common.core import dtypes, mode
-from common.core.allocation import refuse_endless
+from common.core.allocation import MOST_ROWS, refuse_endless
 from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
@@ -28,9 +28,6 @@ from common.tensor.base import TensorBase
 from common.tensor.create import lift
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
 from common.tensor.write_log import apart
-
-#: Rows that are gone through, a tensor each: only expanded tensors have more.
-MOST_ROWS = 1 << 30
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -191,6 +188,8 @@ def _iter(self: TensorBase) -> Any:
     if self.ndim == 0:
         raise ArgumentError("iteration over a 0-d tensor")
     refuse_endless("iteration", (count := _len(self),), MOST_ROWS)
+    if isinstance(self.payload, np.ndarray):
+        refuse_endless("iteration", self.payload.shape)
     return (self[i] for i in range(count))
 
 

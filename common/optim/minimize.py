@@ -43,7 +43,10 @@ class Minimizing:
         self, loss: Any, var_list: Iterable[Any] | None = None, grad_loss: Any = None
     ) -> list[tuple[Any, Any]]:
         """Pairs of gradient and parameter; None where `loss` does not depend on it."""
-        wanted = [p for group in self.param_groups for p in group.params] if var_list is None else list(var_list)
+        if var_list is None:
+            wanted = [p for group in self.param_groups for p in group.params]
+        else:
+            wanted = members(var_list, "compute_gradients", "var_list")
         graph = getattr(loss, "graph", None)
         if graph is None:
             found = backward.grad(loss, wanted, grad_loss, allow_unused=True)

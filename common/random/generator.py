@@ -19,7 +19,7 @@ from common.core.dispatch import called, known_attrs
 from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
-from common.core.int_arguments import integer, lengths
+from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
 from common.core.op import REGISTRY
 from common.core.spec import numel
@@ -116,8 +116,10 @@ class Generator:
 
         Raises
         ------
-        ArgumentError, ShapeError, DTypeError : a size that is no int, or is negative; another dtype.
+        ArgumentError, ShapeError, DTypeError : another name; a size that is no int, or is negative; another dtype.
         """
+        if name not in ("rand", "randn"):
+            raise ArgumentError(f'draw(): name must be "rand" or "randn", got {shown(name)}')
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape := lengths(shape, name))

@@ -12,7 +12,8 @@ import pytest
 
 import dynamic
 import static
-from common.core.errors import ArgumentError, TwingradError
+from common.core.errors import AllocationError, ArgumentError, TwingradError
+from common.core.op import REGISTRY
 
 ENGINES = [dynamic, static]
 
@@ -184,3 +185,28 @@ def test_what_is_saved_to_a_pipe_goes_through_it_and_a_link_stays(tmp_path):
     dynamic.save({"x": dynamic.ones(3)}, link)
     assert link.is_symlink()
     assert dynamic.load(plain)["x"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", [dynamic, static], ids=["dynamic", "static"])
+def test_rows_and_ranges_that_no_memory_holds_are_refused_at_once(engine):
+    """Whatever is given a tensor for a list goes through its rows."""
+    rows = engine.ones(1, 1).expand(1 << 20, 1 << 20)
+    for call in (engine.nn.ModuleList, engine.nn.ParameterList, list, engine.nn.utils.rnn.pad_sequence):
+        with pytest.raises(AllocationError, match="iteration"):
+            call(rows)
+    x = engine.ones(3)
+    for key in (range(1 << 40), range(0, 1 << 70, 3), range(1 << 40, 0, -1)):
+        with pytest.raises(AllocationError, match="getitem"):
+            x[key]
+        with pytest.raises(AllocationError, match="getitem"):
+            x[key] = 1
+    assert x[range(1)].tolist() == [1]
+    assert list(engine.ones(2, 1).expand(2, 3))[1].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", [Ellipsis, "nothing", None, "tanh"])
+def test_a_generator_draws_what_it_knows(name):
+    with pytest.raises(ArgumentError, match="rand"):
+        dynamic.Generator().draw(name, (2,), np.dtype("float32"))
+    with pytest.raises(KeyError):
+        REGISTRY["no such op"]

@@ -103,7 +103,7 @@ def asks_for_long(call: Call) -> bool:
 
 
 def _number(x: Any) -> int:
-    return int(x) if isinstance(x, (int, np.integer)) else 0
+    return abs(int(x)) if isinstance(x, (int, np.integer)) else 0
 
 
 def _rows(x: Any) -> int:

@@ -32,7 +32,7 @@ OPERATORS = [
     "ixor", "ilshift", "irshift", "getitem",
 ]  # fmt: skip
 #: Methods that are not called: what they do outlives a call, or they are the package's own.
-_LEFT_OUT = frozenset(["describe_escape", "forward", "register_module"])
+_LEFT_OUT = frozenset(["describe_escape", "end", "forward", "register_module"])
 
 
 def x(*shape: int) -> Any:

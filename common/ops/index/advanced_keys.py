@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core import mode
+from common.core.allocation import MOST_ROWS, refuse_endless
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError, IndexKindError, IndexRangeError
 from common.core.shapes import broadcast_shapes
@@ -150,6 +151,8 @@ def _entry(k: Any) -> Any:
 
 def _of_sequence(k: Sequence[Any]) -> Any:
     """A list of ints, bools or tensors as one index; its elements are known while a program is traced."""
+    if isinstance(k, range):
+        refuse_endless("getitem", (max((k.stop - k.start) // k.step, 0),), MOST_ROWS)  # len() counts to 2^63
     if any(isinstance(x, TensorBase) for x in k):
         from common.ops.shape.cat import stack
 
