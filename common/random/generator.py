@@ -109,14 +109,10 @@ class Generator:
     def draw(self, name: str, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
         """Run the op `name` and advance: an array outside a trace, a traced tensor inside.
 
-        Parameters
-        ----------
-        name : "rand" or "randn".
-        shape, dtype : sizes; float32 or float64.
-
         Raises
         ------
-        ArgumentError, ShapeError, DTypeError : another name; a size that is no int, or is negative; another dtype.
+        ArgumentError, ShapeError, DTypeError : a name that is not "rand" or "randn"; a size that is no int, or is
+            negative; a dtype that is not floating point.
         """
         if name not in ("rand", "randn"):
             raise ArgumentError(f'draw(): name must be "rand" or "randn", got {shown(name)}')
