@@ -135,6 +135,10 @@ TABLE: dict[str, list[Subgradient]] = {
     "xlogy": [
         Subgradient("a = 0", "0 for b, nan if b is 0", ([0.0, 0.0], [2.0, 0.0]), ([LN2, 0.0], [0.0, NAN]))
     ],
+    "xlog1py": [
+        Subgradient("a = 0", "0 for b, nan if b is -1", ([0.0, 0.0], [1.0, -1.0]), ([LN2, 0.0], [0.0, NAN]))
+    ],
+    "entr": _border([0.0], [INF]),
     "hypot": [Subgradient("0, 0", "nan", ([0.0], [0.0]), ([NAN], [NAN]))],
     "atan2": [Subgradient("0, 0", "0", ([0.0], [0.0]), ([0.0], [0.0]))],
     "lgamma": [Subgradient("0", "the limit from the right, -inf", ([0.0],), ([-INF],))],

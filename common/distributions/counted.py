@@ -19,7 +19,7 @@ from common.distributions.distribution import (
 )
 from common.distributions.odds import Odds, one_of
 from common.ops import functional as F
-from common.ops.special.by_scipy import xlog1py
+from common.ops.math.special_functions import xlog1py
 from common.random.counts import by_quantile
 from common.random.generator import draw
 from common.tensor.create import lift

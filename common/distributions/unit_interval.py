@@ -12,8 +12,8 @@ from common.distributions.real_line import EULER
 from common.distributions.scalar_transforms import SigmoidTransform
 from common.distributions.transformed import TransformedDistribution
 from common.ops import functional as F
+from common.ops.math.special_functions import xlog1py
 from common.ops.random import quantile_draws
-from common.ops.special.by_scipy import xlog1py
 from common.random.counts import by_quantile
 from common.random.generator import draw
 from common.tensor.create import lift

@@ -28,6 +28,8 @@ RETURNS = [
      a(0.5, 1)),
     (lambda tw, x, w: tw.native_group_norm(x, w, None, 2, 2, 1, 1, 0.0)[1], [a([0, 2], [4, 6]), a(1, 2)], a([1], [5])),
     (lambda tw, x: tw.nn.functional.multilabel_margin_loss(x, tw.tensor(0)), [a(0.5)[0]], np.float32(0)),
+    (lambda tw, x, g: tw.grad(lambda g: tw.nn.functional.grid_sample(x, g, "nearest", align_corners=True).sum())(g),
+     [np.ones((1, 1, 2, 2), F32), np.ones((1, 1, 3, 2), F32)], np.zeros((1, 1, 3, 2), F32)),
     (lambda tw, x, y: tw.max(x, other=y), [a(1, 5), a(3, 2)], a(3, 5)),
     (lambda tw, x, y: tw.min(x, other=y), [a(1, 5), a(3, 2)], a(1, 2)),
     (lambda tw, x, y: tw.add(x, y, alpha=3), [a(True, False, dtype=bool), a(True, True, dtype=bool)],

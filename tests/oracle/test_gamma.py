@@ -99,6 +99,9 @@ def test_sinc_at_and_next_to_zero():
     (curve,) = tw.autograd.grad(slope.sum(), x)
     assert slope.tolist()[0] == 0.0
     assert curve.tolist()[0] == pytest.approx(-(math.pi**2) / 3)
+    small = tw.tensor([1e-10, 1e-310], dtype=tw.float64, requires_grad=True)
+    tw.sinc(small).sum().backward()
+    np.testing.assert_allclose(small.grad.numpy(), small.tolist() * np.array(-(math.pi**2) / 3), atol=1e-323)
 
 
 def test_xlogy_where_x_is_zero():

@@ -166,6 +166,18 @@ def test_special_points():
     assert special.ndtri([0.0, 1.0]).tolist() == [-math.inf, math.inf]
     assert special.i0(dynamic.tensor([0])).tolist() == [1]
     assert math.isfinite(special.log_ndtr(dynamic.tensor(-1e4)).item())
+    assert special.airy_ai(dynamic.tensor([300.0, 1e300, math.inf])).tolist() == [0, 0, 0]
     x = dynamic.tensor(0.0, requires_grad=True)
     (special.i1(x) + special.bessel_j1(x)).backward()
     assert x.grad.item() == 1
+
+
+def test_derivatives_at_the_ends_of_domains():
+    """-1 - log(x) is infinite at 0 and no number below; log1p(b) does not ask whether its factor is 0."""
+    x = dynamic.tensor([math.nan, -1.0, 0.0, 1.0, math.inf], requires_grad=True)
+    dynamic.special.entr(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [math.nan, math.nan, math.inf, -1, -math.inf])
+    a, b = dynamic.tensor([0.0, 0.0, 2.0], requires_grad=True), dynamic.tensor([1.0, -3.0, 1.0], requires_grad=True)
+    dynamic.special.xlog1py(a, b).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), [math.log(2), 0, math.log(2)], rtol=1e-6)
+    assert b.grad.tolist() == [0, 0, 1]

@@ -144,7 +144,8 @@ def grid_sample(
         if mode != "bicubic":
             place = _padded(place, m, padding_mode, align)
         if mode == "nearest":
-            taps.append([(round(place), None)])
+            nearest = round(place)  # constant between jumps: a gradient of 0, not none
+            taps.append([(nearest, 1 - nearest * 0 if grid.requires_grad else None)])
             continue
         first = floor(place)
         t = place - first

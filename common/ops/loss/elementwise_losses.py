@@ -16,7 +16,8 @@ from common.ops.loss.smooth_l1 import huber_piece, smooth_l1_piece
 from common.ops.loss.squared_error import known_reduction, squared_
 from common.ops.math.activations import logsigmoid
 from common.ops.math.arithmetic import abs, sqrt
-from common.ops.math.compare import clamp_min, eq, gt, ne, where
+from common.ops.math.compare import clamp_min, gt, ne, where
+from common.ops.math.special_functions import xlogy
 from common.ops.math.transcendental import exp, log, log1p
 from common.ops.random.parameters import bounded_
 from common.ops.reduce.reductions import sum
@@ -235,7 +236,7 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
-    """Kullback-Leibler divergence t (log t - x), 0 where t = 0; then reduced.
+    """Kullback-Leibler divergence t (log t - x), 0 where t = 0; then reduced. d/dt is nan where t <= 0, as in PyTorch.
 
     Parameters
     ----------
@@ -252,8 +253,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     if log_target:
         losses = exp(target) * (target - input)
     else:
-        none = eq(target, 0)
-        losses = where(none, 0, target * log(where(none, 1, target))) - target * input
+        losses = xlogy(target, target) - target * input
     if reduction == "batchmean":
         return sum(losses) / input.shape[0] if input.ndim else sum(losses)
     return reduced(losses, reduction)

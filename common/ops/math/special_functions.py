@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.compile import add_namespace
-from common.compiler.primitives import evaluate
+from common.compiler.primitives import constant, evaluate, select
 from common.core.dispatch import called
 from common.core.dtypes import compute_dtypes
 from common.core.errors import ArgumentError
@@ -19,11 +19,13 @@ from common.kernels.math import elementary as e
 from common.kernels.math.gamma import polygamma_of_order
 from common.ops._define import elementwise, kernel
 from common.ops._samples import inside_unit, positive
-from common.ops.math.arithmetic import mul
-from common.ops.math.compare import clamp, eq, le, logical_and, where
+from common.ops.math.arithmetic import abs, mul
+from common.ops.math.compare import clamp, eq, le, logical_and, lt, where
 from common.ops.math.transcendental import exp, log, sin
 
 _HALF_ROOT_PI = math.sqrt(math.pi) / 2
+#: Below it sin(t) / t is 1, and its derivative -t / 3, where the quotients of the general form cancel or overflow.
+_NEAR = 1e-9
 
 erfc = elementwise(
     "erfc", e.erfc, (lambda g, x: g * (-1 / _HALF_ROOT_PI * exp(-(x * x))),),
@@ -115,6 +117,20 @@ xlogy: Op = elementwise(
     doc="a log(b), and 0 where a is 0 and b not nan. d/da = log(b), 0 where a = 0 and b <= 0; d/db = a / b.",
     domain="float", costly=True, draw=positive,
 )  # fmt: skip
+xlog1py: Op = elementwise(
+    "xlog1py", lambda a, b: select((a == 0.0) & (b == b), constant(0.0, a), a * e.log1p(b)),
+    (lambda g, a, b: where(logical_and(eq(a, 0), le(b, -1)), 0, xlog1py(g, b)),
+     lambda g, a, b: g * a / (1 + b)),
+    doc="a log1p(b), and 0 where a is 0 and b not nan. d/da = log1p(b), 0 where a = 0 and b <= -1; "
+        "d/db = a / (1 + b).",
+    domain="float", costly=True, draw=positive, node_name="SpecialXlog1Py",
+)  # fmt: skip
+entr: Op = elementwise(
+    "entr", lambda x: select(x > 0.0, -(x * e.log(x)), select(x < 0.0, constant(-math.inf, x), x * 0.0)),
+    (lambda g, x: g * (-1 - log(x)),),
+    doc="-x log(x), 0 at 0 and -inf below. d/dx = -1 - log(x): inf at 0, nan below.", domain="float", costly=True,
+    draw=positive, node_name="SpecialEntr",
+)  # fmt: skip
 
 
 def sinc(x: Any) -> Any:
@@ -125,8 +141,9 @@ def sinc(x: Any) -> Any:
     x : (...); ints become float32.
     """
     turns = mul(_floats(x), math.pi)
-    nonzero = where(eq(turns, 0), 1, turns)
-    return where(eq(turns, 0), 1 - turns * turns * (1 / 6), sin(nonzero) / nonzero)
+    near = lt(abs(turns), _NEAR)
+    far = where(near, 1, turns)
+    return where(near, 1 - turns * turns * (1 / 6), sin(far) / far)
 
 
 def logit(x: Any, eps: float | None = None) -> Any:

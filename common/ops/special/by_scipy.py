@@ -21,9 +21,9 @@ from common.core.spec import Spec
 from common.ops._define import Rules, kernel
 from common.ops._samples import Draw, Samples, away_from_zero, inside_unit, positive
 from common.ops.create.creation import arange
-from common.ops.math.arithmetic import mul, sign
+from common.ops.math.arithmetic import sign
 from common.ops.math.cast import to
-from common.ops.math.compare import eq, gt, lt, where
+from common.ops.math.compare import eq, where
 from common.ops.math.special_functions import _floats, erfc, lgamma
 from common.ops.math.transcendental import exp, log
 from common.ops.reduce.reductions import sum as total
@@ -221,34 +221,6 @@ def ndtr(x: Any) -> Any:
     x : (...); ints become float32.
     """
     return erfc(_floats(x) * -math.sqrt(0.5)) * 0.5
-
-
-def entr(x: Any) -> Any:
-    """``-x log(x)``: 0 at 0, -inf below.
-
-    Parameters
-    ----------
-    x : (...); ints become float32.
-    """
-    x = _floats(x)
-    inside = gt(x, 0)
-    inner = where(inside, x, 1)
-    value = -(inner * log(inner))
-    return where(inside, value, where(lt(x, 0), -math.inf, x * 0))
-
-
-def xlog1py(a: Any, b: Any) -> Any:
-    """``a log1p(b)``, and 0 where a is 0 and b not nan.
-
-    Parameters
-    ----------
-    a, b : (...), which broadcast; one of them may be a number.
-    """
-    from common.ops.math.compare import logical_and
-    from common.ops.math.transcendental import log1p
-
-    zero = logical_and(eq(a, 0), eq(b, b))
-    return where(zero, mul(a, 0.0), mul(a, log1p(where(zero, 0, b))))
 
 
 def mvlgamma(x: Any, p: int) -> Any:

@@ -11,9 +11,9 @@ from common.ops.special import by_scipy, orthogonal_polynomials
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **by_scipy.of_one_operand(), **orthogonal_polynomials.OF_ONE, **orthogonal_polynomials.POLYNOMIALS,
-    **{name: getattr(by_scipy, name) for name in ("entr", "i0", "ndtr", "xlog1py", "zeta")},
+    **{name: getattr(by_scipy, name) for name in ("i0", "ndtr", "zeta")},
     **{name: getattr(special_functions, name)
-       for name in ("digamma", "erfc", "erfinv", "logit", "polygamma", "sinc", "xlogy")},
+       for name in ("digamma", "entr", "erfc", "erfinv", "logit", "polygamma", "sinc", "xlog1py", "xlogy")},
     **{name: getattr(transcendental, name) for name in ("erf", "expm1", "log1p")},
     **{name: getattr(soft, name) for name in ("log_softmax", "logsumexp", "softmax")},
     "exp2": logarithms.exp2, "expit": transcendental.sigmoid, "gammainc": by_scipy.igamma,
