@@ -64,6 +64,8 @@ CREATION = frozenset(
     ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
      "randperm", "zeros"]
 )  # fmt: skip
+#: Those that convert nothing they write.
+SAME_DTYPE = frozenset(["aminmax", "gather", "multinomial"])
 #: All of them.
 TAKEN = NAMES | LINALG | SPECIAL
 
@@ -80,7 +82,7 @@ def write(name: str, out: Any, result: Any) -> Any:
     ------
     ArgumentError : it is something else.
     ShapeError : it has elements, and another shape than the result.
-    DTypeError : the result is floating point, and it is not.
+    DTypeError : the result is floating point, and it is not; or the function is one of those that convert nothing.
     GradientError : a gradient is wanted of an operand, or of `out`.
     """
     if isinstance(result, tuple):
@@ -106,6 +108,8 @@ def write(name: str, out: Any, result: Any) -> Any:
                 "takes another shape, outside a trace"
             )
         resize_(out, *y.shape)
+    if y.dtype != x.dtype and name in SAME_DTYPE:
+        raise DTypeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {x.dtype} instead")
     if y.dtype.kind == "f" != x.dtype.kind:
         raise DTypeError(f"{name}(): result type {y.dtype} can't be cast to the desired output type {x.dtype}")
     assign(x, y, name)

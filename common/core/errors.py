@@ -6,7 +6,7 @@
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
     |   |-- EmptyError        IndexError                 a dimension of size 0 that a reduction cannot take
     |   `-- FormError         TypeError                  trees of tensors that must be alike have other shapes
-    |-- DTypeError            TypeError, NotImplementedError  an op is not defined for a dtype
+    |-- DTypeError            TypeError, ValueError, NotImplementedError  an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
     |   |-- MissingKeyError   KeyError                   one that a mapping does not have
     |   `-- IndexKindError    IndexError                 what no tensor is indexed with
@@ -60,7 +60,7 @@ class FormError(ShapeError, TypeError):
     """What a loop carries on, or what branches return, has different shapes."""
 
 
-class DTypeError(TwingradError, TypeError, NotImplementedError):
+class DTypeError(TwingradError, TypeError, ValueError, NotImplementedError):
     """A dtype for which an operation is not defined."""
 
 

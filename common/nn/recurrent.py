@@ -14,7 +14,7 @@ import numpy as np
 
 from common.control.iterate import scan
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import copies
 from common.core.sizes import same
 from common.nn import init, recurrent_kernel
@@ -59,8 +59,9 @@ class _Recurrent(Module, ABC):
         for argument, given in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(given, (bool, np.bool_)):
                 raise ArgumentError(f"{name}: {argument} should be of type bool, got: {type(given).__name__}")
-        if copies(num_layers, name, "num_layers") < 1 or hidden_size < 1:
-            raise ArgumentError(f"{name}: num_layers and hidden_size must be at least 1: {num_layers}, {hidden_size}")
+        if copies(num_layers, name, "num_layers") < 1 or hidden_size < 1 or input_size < 1:
+            sizes = f"{input_size}, {hidden_size}, {num_layers}"
+            raise ArgumentError(f"{name}: input_size, hidden_size and num_layers must be greater than zero: {sizes}")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
         self.proj_size = proj_size
@@ -104,6 +105,7 @@ class _Recurrent(Module, ABC):
         Raises
         ------
         ShapeError : sizes that do not fit.
+        DTypeError : `input` has another dtype than the parameters.
         """
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
@@ -111,6 +113,7 @@ class _Recurrent(Module, ABC):
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             wanted = f"2 or 3 dimensions, the last of size {self.input_size}"
             raise ShapeError(f"{type(self).__name__}: Expected input of {wanted}, got shape {tuple(x.shape)}")
+        self._require_dtype(x)
         x = x.unsqueeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
         x, finals = self._layers(x, self._starts(x, hx, batched), None)
         last = tuple(F.stack(h) if batched else F.stack(h).squeeze(1) for h in zip(*finals))
@@ -123,6 +126,7 @@ class _Recurrent(Module, ABC):
         if data.ndim != 2 or data.shape[-1] != self.input_size:
             wanted = f"2 dimensions, the last of size {self.input_size}"
             raise ShapeError(f"{type(self).__name__}: Expected packed data of {wanted}, got shape {tuple(data.shape)}")
+        self._require_dtype(data)
         x, valid = padded(data, sizes)
         if hx is not None and given.sorted_indices is not None:
             hx = tuple(F.index_select(lift(h), 1, given.sorted_indices) for h in self._pair(hx))
@@ -132,6 +136,13 @@ class _Recurrent(Module, ABC):
         if given.unsorted_indices is not None:
             last = tuple(F.index_select(h, 1, given.unsorted_indices) for h in last)
         return given._replace(data=packed(x, sizes)), last if self.states > 1 else last[0]
+
+    def _require_dtype(self, x: Any) -> None:
+        """Refuse an input of another dtype than the parameters'."""
+        own = self.weight_ih_l0.dtype
+        if x.dtype != own:
+            raise DTypeError(f"{type(self).__name__}: RNN input dtype ({x.dtype}) does not match weight dtype ({own}). "
+                             f"Convert input: input.to({own}), or convert model: model.to({x.dtype})")  # fmt: skip
 
     def _layers(self, x: Any, starts: list[list[Any]], valid: Any) -> tuple[Any, list[Any]]:
         """The last layer's h of each step, and the last states of each layer and direction.

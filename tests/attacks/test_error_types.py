@@ -135,6 +135,12 @@ AttributeError | ones(2).foo | 'Tensor' object has no attribute 'foo'
 AttributeError | tw.foo | has no attribute
 NotImplementedError | nn.Module()(ones(2)) | Module [Module] is missing the required
 TypeError | nn.LSTM(2, 3)(ones(4, 2), ones(1, 3)) | LSTM: hx is a pair (h_0, c_0), got Tensor
+ValueError | nn.LSTM(2, 3)(ones(4, 2, dtype=tw.float64)) | LSTM: RNN input dtype (float64) does not match weight
+ValueError | nn.GRU(0, 3) | GRU: input_size, hidden_size and num_layers must be greater than zero: 0, 3, 1
+ValueError | tw.signal.windows.hann(3, dtype=tw.int64) | hann expects float32 or float64 dtypes, got: int64
+RuntimeError | tw.cov(ones(2, 2), aweights=-ones(2)) | cov(): aweights cannot be negative
+RuntimeError | tw.gather(ones(2), 0, tensor([1]), out=ones(1, dtype=tw.float64)) | gather(): Expected out tensor to have
+RuntimeError | tw.multinomial(ones(2), 1, out=ones(1)) | multinomial(): Expected out tensor to have dtype int64, but got
 TypeError | ones("a") | size(): argument 'size' must be int, not str
 TypeError | tw.zeros(2.5) | size(): argument 'size' must be int, not
 RuntimeError | tw.zeros(-1) | Trying to create tensor with negative

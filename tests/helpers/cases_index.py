@@ -100,10 +100,10 @@ case("scatter", lambda x, i: F.scatter(x, 0, i, value=1.5), X(5, "n", 2), Index(
 case("slice_scatter", lambda x, v: F.slice_scatter(x, v, 1, 1, None, 2), X("n", 6), X("n", 3))
 case("slice_scatter", F.slice_scatter, X("n", 6), X("n", 6))
 case("select_scatter", lambda x, v: F.select_scatter(x, v, 1, -2), X("n", 6), X("n"))
+case("masked_scatter", F.masked_scatter, X("n", 3), T("n", 3), X("n", 4))
 
 DATA_DEPENDENT.update({
     "argwhere": (lambda f, m: f(m), (T(7, 3),)),
-    "masked_scatter": (lambda f, x, m, s: f(x, m, s), (X(7, 3), T(7, 3), X(21))),
     "masked_select": (lambda f, x, m: f(x, m), (X(7, 3), T(7, 1))),
     "nonzero": (lambda f, m: f(m, as_tuple=True), (T(7, 3),)),
 })  # fmt: skip

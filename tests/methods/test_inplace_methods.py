@@ -86,7 +86,7 @@ def test_contents_memory_and_history(name):
         assert_all_same_bits([slopes[0].numpy()], [slopes[1].numpy()], f"{name}: gradient")
 
 
-@pytest.mark.parametrize("name", sorted(NAMES - {"masked_scatter"}))  # where a mask's true elements go is data
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_compiled(name):
     array, args, options = operands(name, static)
     args = tuple(a.numpy() if hasattr(a, "numpy") else a for a in args)

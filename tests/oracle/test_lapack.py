@@ -164,3 +164,10 @@ def test_what_a_library_raises_leaves_the_program(monkeypatch):
     with pytest.raises(MemoryError, match="no memory"):
         static.function(lambda x: static.det(x + 1) + 1)(np.eye(3) * 2)
     assert compiled(np.zeros((2, 2))).tolist() == [[2, 1], [1, 2]]
+
+
+def test_exponentials_of_float32_have_its_accuracy():
+    """Squaring doubles an error each time, so that a rounded one would show."""
+    x = np.random.default_rng(3).uniform(-9, 9, (5, 5)).astype(np.float32)
+    exact = scipy.linalg.expm(x.astype(np.float64))
+    np.testing.assert_allclose(dynamic.matrix_exp(x).numpy(), exact, rtol=1.2e-7)

@@ -285,10 +285,11 @@ def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, 
 
 
 def matrix_exp(a: Array) -> Array:
-    """Exponentials of matrices by scaling and squaring."""
+    """Exponentials of matrices by scaling and squaring, in float64: squares repeat the error of a rounded one."""
     if not a.size:
         return np.empty_like(a)
     from scipy.linalg import expm
 
     with np.errstate(all="ignore"):
-        return np.asarray(np.stack([expm(x) for x in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape), a.dtype)
+        found = [expm(x) for x in a.reshape(-1, *a.shape[-2:]).astype(np.float64)]
+        return np.asarray(np.stack(found).reshape(a.shape), a.dtype)

@@ -13,13 +13,17 @@ import numpy as np
 from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import bool_, uint8
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.operators import as_operand
 from common.core.shapes import broadcast_shapes
-from common.core.sizes import same_shape
+from common.core.sizes import same, same_shape
+from common.core.spec import numel
 from common.ops._define import composite
 from common.ops._samples import away_from_zero, truth
 from common.ops.index.coordinates import index_get, index_set
 from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
+from common.ops.reduce.scans import cumsum
+from common.ops.shape.cat import cat
 from common.ops.shape.view import expand, reshape
 from common.ops.sort.data_dependent import elements
 from common.tensor.base import NUMBERS
@@ -143,11 +147,13 @@ def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
     Raises
     ------
     DTypeError : `mask` is not bool, or source has another dtype than x.
-    ShapeError : `src` has too few elements.
-    TraceError : in a trace: how many elements are taken depends on the data.
+    ShapeError : `src` has too few elements. A trace cannot count those of `mask`: there src has at least as many
+        elements as the result; if fewer, TraceError.
     """
     require_mask("masked_scatter", mask)
     same_dtype("masked_scatter", x, src)
+    if (found := _scattered(x, mask, src)) is not None:
+        return found
     chosen = elements(mask, "masked_scatter", "give the source the shape of x and write where(mask, source, x)")
     shape = broadcast_shapes(x.shape, chosen.shape, op="masked_scatter()")
     places = _places(chosen, shape)
@@ -158,6 +164,18 @@ def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
             f"it has {taken.shape[0]}"
         )
     return reshape(index_set(_spread(x, shape), taken[: places.size], (lift(places),), 0), shape)
+
+
+def _scattered(x: Any, mask: Any, src: Any) -> Any:
+    """What `masked_scatter` returns where `src` has certainly enough elements; None where it may have too few."""
+    shape = broadcast_shapes(x.shape, mask.shape, op="masked_scatter()")
+    count, given = numel(shape), numel(src.shape)
+    if not same(count, given) and count > given:
+        return None
+    chosen, row = _spread(mask, shape), reshape(src, -1)
+    place = compare.where(chosen, cumsum(chosen, 0) - 1, as_operand(given))
+    taken = index_get(cat([row, lift(np.zeros(1, src.dtype))]), (place,), 0)  # the last one is nobody's
+    return reshape(compare.where(chosen, taken, _spread(x, shape)), shape)
 
 
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:

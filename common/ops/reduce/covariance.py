@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from common.core.dtypes import DEFAULT_FLOAT, float64
-from common.core.errors import DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.ops.index.written_values import of_dtype
 from common.ops.linalg.matmul import mm
@@ -35,6 +37,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     ------
     ShapeError : more than two dimensions, or weights of another size.
     DTypeError : bools, or weights of another kind.
+    ArgumentError : a weight is negative; in a trace nobody looks.
 
     Examples
     --------
@@ -93,6 +96,8 @@ def _weights(name: str, given: Any, seen: Any, kinds: str) -> Any:
     if w.ndim == 1 and w.shape[0] != seen:
         raise ShapeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
                          f"got {w.shape[0]} != {seen}")  # fmt: skip
+    if isinstance(w.payload, np.ndarray) and (w.payload < 0).any():
+        raise ArgumentError(f"cov(): {name} cannot be negative")
     return w
 
 
