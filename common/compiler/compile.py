@@ -26,7 +26,6 @@ from common.compiler import disk_cache as disk
 from common.compiler import host_kernels, image, llvm_engine
 from common.compiler.environment_stamp import hashed_files, stamp, version_file
 from common.compiler.fingerprint import fingerprint
-from common.compiler.loop_marks import ROLLED
 from common.compiler.machine_functions import PREFIX
 from common.core.garbage import collecting_later
 from common.core.locks import make_lock
@@ -256,7 +255,7 @@ def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
     if complete:
         llvm_engine.tidy(module)
     else:
-        llvm_engine.optimise(module, unroll=ROLLED not in source)
+        llvm_engine.optimise(module)
     return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 
+from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.loop_marks import CLOSE
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, storage
 
 

@@ -10,7 +10,7 @@ from static.graph.nodes import Node, Value
 
 SOURCE, SINK = 0, 1
 _TOTAL, _INFINITE = 1 << 28, 1 << 29
-"""Capacities are 32-bit integers: all finite ones together, about, and more than that."""
+"""Capacities are integers, so that a flow fills edges exactly: all finite ones together, about, and more than that."""
 
 
 def minimum_cut(
@@ -63,27 +63,67 @@ def _number(numbers: dict[Any, int], name: Any, part: str) -> int:
     return numbers.setdefault((name, part), 2 + len(numbers))
 
 
-def _near_source(edges: dict[tuple[int, int], float], count: int) -> Any:
-    """Per vertex whether a way leads there from the source that a maximum flow leaves open."""
-    import numpy as np
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+def _near_source(edges: dict[tuple[int, int], float], count: int) -> list[bool]:
+    """Per vertex whether a way leads there from the source that a maximum flow leaves open.
 
-    near = np.zeros(count, bool)
-    near[SOURCE] = True
-    if not edges:
-        return near
-    places = np.array(list(edges), np.int32)  # SciPy below 1.14 takes no others
-    prices = np.array(list(edges.values()))
-    finite = np.isfinite(prices)
-    scale = _TOTAL / max(float(prices[finite].sum()), 1e-9)
-    capacities = np.full(len(prices), _INFINITE, np.int32)
-    capacities[finite] = np.ceil(prices[finite] * scale)
-    network = csr_array((capacities, (places[:, 0], places[:, 1])), (count, count))
-    left: Any = network - maximum_flow(network, SOURCE, SINK).flow
-    left.eliminate_zeros()
-    near[breadth_first_order(left, SOURCE, return_predecessors=False)] = True
-    return near
+    References
+    ----------
+    Dinic, Algorithm for solution of a problem of maximum flow in networks with power estimation, 1970.
+    """
+    scale = _TOTAL / max(sum(price for price in edges.values() if price < math.inf), 1e-9)
+    ends: list[int] = []
+    room: list[int] = []  # of an edge, and behind it of its reverse
+    leaving: list[list[int]] = [[] for _ in range(count)]
+    for (start, end), price in edges.items():
+        leaving[start].append(len(ends))
+        leaving[end].append(len(ends) + 1)
+        ends += end, start
+        room += _INFINITE if price == math.inf else math.ceil(price * scale), 0
+    while True:
+        depth = _depths(leaving, ends, room)
+        if depth[SINK] < 0:
+            return [d >= 0 for d in depth]
+        _fill(leaving, ends, room, depth)
+
+
+def _depths(leaving: list[list[int]], ends: list[int], room: list[int]) -> list[int]:
+    """The number of open edges from the source to each vertex; -1 where no way is open."""
+    depth = [-1] * len(leaving)
+    depth[SOURCE] = 0
+    reached = [SOURCE]
+    for vertex in reached:
+        for edge in leaving[vertex]:
+            if room[edge] and depth[ends[edge]] < 0:
+                depth[ends[edge]] = depth[vertex] + 1
+                reached.append(ends[edge])
+    return depth
+
+
+def _fill(leaving: list[list[int]], ends: list[int], room: list[int], depth: list[int]) -> None:
+    """Send as much through the shortest ways as they let through."""
+    tried = [0] * len(leaving)
+    way: list[int] = []
+    vertex = SOURCE
+    while True:
+        if vertex == SINK:
+            most = min(room[edge] for edge in way)
+            for place, edge in reversed(list(enumerate(way))):
+                room[edge] -= most
+                room[edge ^ 1] += most
+                if not room[edge]:
+                    full = place
+            del way[full:]
+        elif tried[vertex] < len(leaving[vertex]):
+            edge = leaving[vertex][tried[vertex]]
+            if room[edge] and depth[ends[edge]] == depth[vertex] + 1:
+                way.append(edge)
+            else:
+                tried[vertex] += 1
+        elif way:
+            tried[ends[way.pop() ^ 1]] += 1
+        else:
+            return
+        vertex = ends[way[-1]] if way else SOURCE
 
 
 __all__ = ["minimum_cut"]

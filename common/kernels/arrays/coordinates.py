@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.loop_marks import ROLLED
 from common.core.op import NativeCall
 from common.core.polynomials import Atom, evaluate, render
 from common.core.shapes import broadcast_shapes, contiguous_strides
@@ -166,9 +165,6 @@ _STATEMENTS = {
 COMPUTING = frozenset(("put", "add", "mul", "max", "min"))
 """Operations that compute with elements; the others move them."""
 
-MOVING = frozenset(("get", "set", "clear"))
-"""Operations whose loops gain nothing when they are unrolled."""
-
 
 def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, single: bool = False) -> str:
     """Return the kernel of one operation of the table, named after it with its number of indices.
@@ -182,7 +178,7 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
     k = len(index_dtypes)
     reads = operation not in ("clear", "last")
     kind = str(np.dtype(dtype)).replace("bool", "bool_") if operation in COMPUTING else bits_of(dtype)
-    lines = [f"def {operation}{k}(bufs, args):", *([f"    {ROLLED}"] if operation in MOVING else [])]
+    lines = [f"def {operation}{k}(bufs, args):"]
     lines += [f"    x = buffer(bufs, 0, {kind})"] if reads else []
     lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]
     lines.append(f"    out = buffer(bufs, {k + reads}, {'uint8' if operation == 'last' else kind})")

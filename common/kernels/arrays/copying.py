@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.loop_marks import ROLLED
 from common.core.op import NativeCall
 from common.core.sizes import same
 
@@ -114,7 +113,6 @@ def copy_source(dtype: Any) -> str:
     """Return the kernel that copies between strided arrays; transposing ones go tile by tile."""
     kind = bits_of(dtype)
     return f"""def copy(bufs, args):
-    {ROLLED}
     x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, {kind})
     ndim = args[0]

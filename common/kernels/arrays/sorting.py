@@ -62,9 +62,9 @@ def argsort_scratch(dtype: Any, n: Any) -> Any:
 def argsort_source(dtype: Any) -> str:
     """Return the kernel of a stable sort's positions."""
     key = _key_dtype(dtype)
-    digits = range(key.itemsize)
-    count = "\n".join(f"            counts[{256 * d} + ((k >> {8 * d}) & 255)] += 1" for d in digits)
-    passes = "\n".join(_distribute(d, 128 if d == digits[-1] else 0) for d in digits)
+    size = key.itemsize
+    count = "\n".join(f"            counts[{256 * d} + ((k >> {8 * d}) & 255)] += 1" for d in range(size))
+    start = "\n".join(_start(step) for step in range(4))
     return f"""def argsort(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
@@ -72,9 +72,8 @@ def argsort_source(dtype: Any) -> str:
     keys = buffer(bufs, 2, {key})
     n = args[1]
     flip = to_{key}(args[2])
-    other = {256 * key.itemsize}
-    first = (other + n) * {8 // key.itemsize}
-    second = first + n
+    other = {256 * size}
+    first = (other + n) * {8 // size}
     for r in range(args[0]):
         base = r * n
         if n < {SHORT}:
@@ -96,7 +95,21 @@ def argsort_source(dtype: Any) -> str:
             out[base + i] = i
 {count}
         moved = 0
-{passes}
+        for digit in range({size}):
+            shift = to_{key}(8 * digit)
+            source = first + moved * n
+            if counts[256 * digit + ((keys[source] >> shift) & 255)] != n:
+                total = 0
+                sign = 128 if digit == {size - 1} else 0
+                for d in range(64):
+                    at = 256 * digit + ((4 * d) ^ sign)
+{start}
+                target = first + n - moved * n
+                if moved == 0:
+{_distribute("out[base + i]", "counts[other + to]")}
+                else:
+{_distribute("counts[other + i]", "out[base + to]")}
+                moved = 1 - moved
         if moved == 1:
             for i in range(n):
                 out[base + i] = counts[other + i]
@@ -104,31 +117,22 @@ def argsort_source(dtype: Any) -> str:
 """
 
 
-def _distribute(digit: int, flip: int) -> str:
-    """One pass over a row: elements to their places by one digit; the sign bit counts the other way round."""
-    shift = 8 * digit
+def _start(step: int) -> str:
+    """Where the bearers of one value of a digit begin, instead of how many there are."""
+    return f"""                    held = counts[at + {step}]
+                    counts[at + {step}] = total
+                    total += held"""
 
-    def move(source: str, target: str, read: str, write: str) -> str:
-        return f"""                for i in range(n):
-                    k = keys[{source} + i]
-                    at = {256 * digit} + ((k >> {shift}) & 255)
-                    to = counts[at]
-                    counts[at] = to + 1
-                    keys[{target} + to] = k
-                    {write} = {read}
-"""
 
-    return f"""        if counts[{256 * digit} + ((keys[first + moved * n] >> {shift}) & 255)] != n:
-            total = 0
-            for d in range(256):
-                at = {256 * digit} + (d ^ {flip})
-                held = counts[at]
-                counts[at] = total
-                total += held
-            if moved == 0:
-{move("first", "second", "out[base + i]", "counts[other + to]")}                moved = 1
-            else:
-{move("second", "first", "counts[other + i]", "out[base + to]")}                moved = 0"""
+def _distribute(read: str, write: str) -> str:
+    """Elements to their places by one digit."""
+    return f"""                    for i in range(n):
+                        k = keys[source + i]
+                        at = 256 * digit + ((k >> shift) & 255)
+                        to = counts[at]
+                        counts[at] = to + 1
+                        keys[target + to] = k
+                        {write} = {read}"""
 
 
 def top_scratch(dtype: Any, n: Any) -> Any:
@@ -139,7 +143,7 @@ def top_scratch(dtype: Any, n: Any) -> Any:
 def top_source(dtype: Any) -> str:
     """Return the kernel that finds the k first of each row; they stay in the order of the row."""
     key = _key_dtype(dtype)
-    narrow = "\n".join(_narrow(d, key.itemsize) for d in reversed(range(key.itemsize)))
+    digit = "((keys[source + i] >> shift) & 255) ^ sign"
     return f"""def top(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
@@ -158,21 +162,26 @@ def top_source(dtype: Any) -> str:
             keys[first + i] = to_{key}(sort_key(x[base + i]) ^ flip)
         left = args[3]
         if left <= {FEW}:
-            held = 0
-            for i in range(n):
-                k = keys[first + i]
-                if held < left or k < keys[second + held - 1]:
-                    j = held
-                    if held == left:
-                        j -= 1
-                    else:
-                        held += 1
-                    while j > 0 and keys[second + j - 1] > k:
-                        keys[second + j] = keys[second + j - 1]
-                        counts[j] = counts[j - 1]
-                        j -= 1
-                    keys[second + j] = k
-                    counts[j] = i
+            limit = keys[first]
+            for block in range((n + 15) // 16):
+                at = 16 * block
+                end = min(16, n - at)
+                below = 1 if at < left or end < 16 else 0
+                if below == 0:
+                    for i in range(16):
+                        below |= 1 if keys[first + at + i] < limit else 0
+                if below == 1:
+                    for i in range(at, at + end):
+                        k = keys[first + i]
+                        if i < left or k < limit:
+                            j = min(i, left - 1)
+                            while j > 0 and keys[second + j - 1] > k:
+                                keys[second + j] = keys[second + j - 1]
+                                counts[j] = counts[j - 1]
+                                j -= 1
+                            keys[second + j] = k
+                            counts[j] = i
+                            limit = keys[second + left - 1]
             for i in range(left):
                 place = counts[i]
                 j = r * left + i
@@ -183,7 +192,24 @@ def top_source(dtype: Any) -> str:
             continue
         size = n
         source = first
-{narrow}
+        for step in range({key.itemsize}):
+            shift = to_{key}({8 * key.itemsize - 8} - 8 * step)
+            sign = 128 if step == 0 else 0
+            for d in range(256):
+                counts[d] = 0
+            for i in range(size):
+                counts[{digit}] += 1
+            d = 0
+            while counts[d] < left:
+                left -= counts[d]
+                d += 1
+            kept = 0
+            for i in range(size):
+                if {digit} == d:
+                    keys[second + kept] = keys[source + i]
+                    kept += 1
+            size = kept
+            source = second
         last = keys[second]
         to = r * args[3]
         for i in range(n):
@@ -197,26 +223,6 @@ def top_source(dtype: Any) -> str:
                 left -= 1
     return 0
 """
-
-
-def _narrow(digit: int, size: int) -> str:
-    """Keep the elements that share one more digit with the k-th."""
-    bits_of_digit = f"((keys[source + i] >> {8 * digit}) & 255) ^ {128 if digit == size - 1 else 0}"
-    return f"""        for d in range(256):
-            counts[d] = 0
-        for i in range(size):
-            counts[{bits_of_digit}] += 1
-        d = 0
-        while counts[d] < left:
-            left -= counts[d]
-            d += 1
-        kept = 0
-        for i in range(size):
-            if {bits_of_digit} == d:
-                keys[second + kept] = keys[source + i]
-                kept += 1
-        size = kept
-        source = second"""
 
 
 def searchsorted_source(dtype: Any) -> str:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.compiler.close_steps import CLOSE
 from common.compiler.loop_ir import If, Return
-from common.compiler.loop_marks import CLOSE
 from common.core.numerics import LANES
 from common.core.sizes import hint
 from static.lowering.codegen.build import build

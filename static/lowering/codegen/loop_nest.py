@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.close_steps import CLOSE
 from common.compiler.loop_ir import Constant, Guarded, Let, Place
-from common.compiler.loop_marks import CLOSE
 from common.core.shapes import contiguous_strides
 from common.core.spec import numel
 from static.lowering.groups import Group

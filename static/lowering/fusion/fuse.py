@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from common.compiler.loop_marks import CLOSE
+from common.compiler.close_steps import CLOSE
 from common.core.sizes import hint
 from common.runtime.builtins_ir import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.loop_marks import CLOSE
+from common.compiler.close_steps import CLOSE
 from common.core.sizes import Dim, hint, same
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
