@@ -14,6 +14,7 @@ import dynamic
 import static
 from common.core.errors import AllocationError, ArgumentError, TwingradError
 from common.core.op import REGISTRY
+from dynamic.utils.tensorboard import SummaryWriter
 
 ENGINES = [dynamic, static]
 
@@ -160,6 +161,13 @@ def test_a_name_of_pooling_with_indices_says_what_to_call():
     for name in ("max_pool2d", "adaptive_max_pool1d", "fractional_max_pool2d"):
         with pytest.raises(AttributeError, match="return_indices=True"):
             getattr(dynamic.nn.functional, f"{name}_with_indices")
+
+
+def test_what_a_process_or_a_thread_could_not_do_is_refused_before_it_starts(tmp_path):
+    with pytest.raises(ArgumentError, match="fn must be a function"):
+        dynamic.multiprocessing.spawn(np.ones(3))
+    with pytest.raises(ArgumentError, match="flush_secs"):
+        SummaryWriter(str(tmp_path), flush_secs=2**62)
 
 
 def test_processes_are_counted():

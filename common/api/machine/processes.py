@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError, WorkerError
-from common.core.int_arguments import integer
+from common.core.int_arguments import integer, shown
 
 _STRATEGY = "file_system"
 MOST_PROCESSES = 1 << 16
@@ -35,6 +35,8 @@ def spawn(
     ArgumentError : a number of processes that is below 0, or beyond reason.
     WorkerError : a process that was waited for ended with an error.
     """
+    if not callable(fn):
+        raise ArgumentError(f"multiprocessing.spawn(): fn must be a function, got {shown(fn)}")
     nprocs = integer(nprocs, "multiprocessing.spawn", "nprocs")
     if not 0 <= nprocs <= MOST_PROCESSES:
         raise ArgumentError(f"multiprocessing.spawn(): nprocs must be 0 to {MOST_PROCESSES}, got {nprocs}")

@@ -31,7 +31,9 @@ def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) 
 
 gcd_ = kernel(
     "gcd", ("a", "b"), lambda a, b: a, _native, lambda a, b: np.gcd(a, b),
-    samples=lambda rng, dtype: [((whole(rng, s, dtype) * 6, whole(rng, s, dtype) * 4), {}) for s in [(), (5,), (2, 3)]],
+    samples=lambda rng, dtype: [
+        (tuple(np.asarray(whole(rng, s, dtype) * n) for n in (6, 4)), {}) for s in [(), (5,), (2, 3)]
+    ],
     doc="The greatest common divisor of int64 of one shape; of two zeros 0.",
 )  # fmt: skip
 

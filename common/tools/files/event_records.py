@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class EventRecords:
         if not (log_dir is None or isinstance(log_dir, (str, os.PathLike))):
             raise ArgumentError(f"SummaryWriter(): argument 'log_dir' must be str, not {type(log_dir).__name__}")
         max_queue, seconds = integer(max_queue, "SummaryWriter", "max_queue"), float(flush_secs)
-        if not 0 <= seconds < math.inf:
+        if not 0 <= seconds <= threading.TIMEOUT_MAX:
             raise ArgumentError(f"SummaryWriter(): argument 'flush_secs' must be a time in seconds, not {seconds}")
         self._event, self._graph, self._summary, self._tensor, self._text, writer = protos()
         folder = Path("runs") / f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
