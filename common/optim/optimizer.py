@@ -128,6 +128,9 @@ class Optimizer(Minimizing, Hooked):
         """
         listed = param_group["params"]
         members = [listed] if isinstance(listed, TensorBase) else list(listed)
+        named = sum(isinstance(x, tuple) for x in members)
+        if 0 < named < len(members):
+            raise ArgumentError("all optimizer params should be with/without names. Some param names are missing")
         members = [x[1] if isinstance(x, tuple) else x for x in members]
         for i, p in enumerate(members):
             if not isinstance(p, TensorBase):

@@ -48,6 +48,9 @@ for _mode in ("nearest", "nearest-exact", "area", "linear"):
 case("interpolate", lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), X(2, 1, "n", 3), empty=False)
 case("interpolate", lambda x: F.interpolate(x, (3, 4), mode="bicubic", align_corners=True), X(1, 2, 2, "n"),
      empty=False)  # fmt: skip
+for _mode in ("bilinear", "bicubic"):
+    case("interpolate", lambda x, m=_mode: F.interpolate(x, (2, 3), mode=m, antialias=True), X(2, 1, "n", 5),
+         empty=False)  # fmt: skip
 case("interpolate", lambda x: F.interpolate(x, (3, 1, 4), mode="trilinear"), X("n", 1, 2, 2, 3))
 case("affine_grid", lambda t: F.affine_grid(t, (t.shape[0], 1, 3, 2)), X("n", 2, 3), empty=False)
 case("affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 2, 1), True), X(2, 3, 4))

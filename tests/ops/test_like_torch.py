@@ -62,6 +62,10 @@ RETURNS = [
     (lambda tw: tw.linspace(0.5, 5, 8, dtype=tw.uint8), [], a(0, 0, 1, 2, 2, 3, 4, 5, dtype=np.uint8)),
     (lambda tw: tw.logspace(1.5, 5, 8, dtype=tw.int64), [],
      a(10, 37, 138, 517, 1930, 7196, 26826, 100000, dtype=I64)),
+    (lambda tw, x: tw.grad(lambda x: tw.as_strided(x[2:8], (2, 2), (1, 2)).square().sum())(x), [np.arange(10.0)],
+     np.array([0, 0, 4, 6, 8, 10, 0, 0, 0, 0.0])),
+    (lambda tw, x: tw.grad(lambda x: tw.grad(lambda x: tw.as_strided(x, (2, 2), (1, 2)).square().sum())(x)[2])(x),
+     [np.arange(6.0)], np.array([0, 0, 2, 0, 0, 0.0])),
     (lambda tw: tw.tril_indices(2, 2, dtype=tw.int32), [], a([0, 1, 1], [0, 0, 1], dtype=np.int32)),
 ]  # fmt: skip
 
@@ -108,6 +112,8 @@ REFUSES = [
     (lambda tw: tw.full((1,), 1e300), [], RuntimeError, "without overflow"),
     (lambda tw, x, y: tw.diff(x, prepend=y), [np.ones((2, 3)), np.ones(3)], RuntimeError, "to match that of input"),
     (lambda tw, x, y: tw.diff(x, append=y, dim=0), [np.ones((2, 3)), np.ones((2, 2))], RuntimeError, "to match that"),
+    (lambda tw, x: tw.nn.functional.interpolate(x, 2, mode="area", antialias=True), [np.ones((1, 1, 4), F32)],
+     ValueError, "only supported for bilinear and bicubic"),
     (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
 ]  # fmt: skip
 
@@ -174,3 +180,24 @@ def test_dropout_over_its_operand_draws_what_it_draws_elsewhere(tw, name):
     tw.manual_seed(5)
     assert function(x, 0.5, inplace=True) is x
     assert x.numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("bilinear", [[4.3122, 6.4429, 9.1592], [22.6306, 28.1286, 34.2122]]),
+     ("bicubic", [[2.5959, 4.5853, 7.3066], [23.5137, 29.7902, 36.7988]])],
+)  # fmt: skip
+def test_smaller_images_are_smoothed(mode, expected):
+    x = dynamic.arange(24, dtype=dynamic.float32).reshape(1, 1, 4, 6) ** 2 / 10
+    y = dynamic.nn.functional.interpolate(x, (2, 3), mode=mode, antialias=True)
+    np.testing.assert_allclose(y[0, 0].numpy(), expected, atol=1e-4)
+    flat = dynamic.nn.functional.interpolate(x * 0 + 1, (3, 9), mode=mode, antialias=True, align_corners=True)
+    np.testing.assert_allclose(flat.numpy(), 1, rtol=1e-6)
+
+
+def test_a_view_of_a_views_memory_has_the_views_gradient():
+    base = dynamic.arange(10.0).requires_grad_()
+    part = base[2:8]
+    (slope,) = dynamic.autograd.grad((dynamic.as_strided(part, (2, 2), (1, 2)) ** 2).sum(), part)
+    assert slope.tolist() == [4, 6, 8, 10, 0, 0]
+    assert dynamic.as_strided(part, (2,), (1,), 0).tolist() == [0, 1]

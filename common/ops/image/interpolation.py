@@ -15,10 +15,13 @@ from common.core.operators import as_operand
 from common.ops.image.adaptive import adaptive_avg_pool
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import take_
+from common.ops.linalg.matmul import matmul
+from common.ops.math.arithmetic import abs
 from common.ops.math.cast import clone, to
-from common.ops.math.compare import clamp_max, clamp_min
+from common.ops.math.compare import clamp_max, clamp_min, where
 from common.ops.math.rounding import floor
-from common.ops.shape.view import reshape
+from common.ops.reduce.reductions import sum as total
+from common.ops.shape.view import reshape, transpose
 
 _SMOOTH = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_SMOOTH)
@@ -39,28 +42,55 @@ def within(index: Any, extent: Any) -> Any:
     return clamp_max(clamp_min(index, 0), as_operand(extent - 1))
 
 
+def _near(x: Any, a: float) -> Any:
+    """Keys' kernel at distances up to 1."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def _far(x: Any, a: float) -> Any:
+    """Keys' kernel at distances from 1 to 2."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+
 def cubic_weights(t: Any) -> list[Any]:
     """Weights of four neighbours of a place, `t` behind the second: Keys' kernel with a = -0.75."""
     a = -0.75
+    return [_far(t + 1, a), _near(t, a), _near(1 - t, a), _far(2 - t, a)]
 
-    def near(x: Any) -> Any:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: Any) -> Any:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+def _step(extent: Any, out: Any, scale: float | None, align: bool, dtype: Any) -> Any:
+    """How many elements of an image lie between two of the result."""
+    if align:
+        return number(extent - 1, dtype) / number(out - 1, dtype) if out > 1 else 0.0
+    return number(extent, dtype) / number(out, dtype) if scale is None else 1.0 / scale
 
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+def _smoothed(mode: str, y: Any, dim: int, out: Any, scale: float | None, align: bool) -> Any:
+    """The image with one dimension of another size, each element a mean over all places nearer than the filter is wide.
+
+    A smaller image has a wider filter, a triangle or Keys' kernel with a = -0.5: no place goes unseen.
+    """
+    extent, dtype = y.shape[dim], y.dtype
+    step = _step(extent, out, scale, align, dtype)
+    wide = max(step, 1.0) if isinstance(step, float) else clamp_min(step, 1)
+    at, place = (to(along(n, 0), dtype=dtype, x_dtype=int64) for n in (out, extent))
+    centre = reshape((at + 0.5) * step, (out, 1))
+    far = abs((reshape(place + 0.5, (1, extent)) - centre) / wide)
+    if mode == "bicubic":
+        weights = where(far < 1, _near(far, -0.5), where(far < 2, _far(far, -0.5), 0))
+    else:
+        weights = clamp_min(1 - far, 0)
+    weights = weights / total(weights, 1, keepdim=True)
+    if dim == y.ndim - 1:
+        return matmul(y, transpose(weights, 0, 1))
+    return matmul(weights, y)
 
 
 def _taps(mode: str, extent: Any, out: Any, scale: float | None, align: bool, dtype: Any) -> list[tuple[Any, Any]]:
     """Indices along a dimension and their weights, None for 1."""
     at = to(along(out, 0), dtype=dtype, x_dtype=int64)
-    if align:
-        step: Any = number(extent - 1, dtype) / number(out - 1, dtype) if out > 1 else 0.0
-        source = at * step
-    else:
-        step = number(extent, dtype) / number(out, dtype) if scale is None else 1.0 / scale
-        source = at * step if mode == "nearest" else (at + 0.5) * step
+    step = _step(extent, out, scale, align, dtype)
+    source = at * step if align or mode == "nearest" else (at + 0.5) * step
     if mode.startswith("nearest"):
         return [(within(whole(floor(source)), extent), None)]
     if not align:
@@ -121,11 +151,12 @@ def interpolate(
         three and two dimensions.
     align_corners : whether the centres of the corners stay where they are, instead of their outer edges.
     recompute_scale_factor : whether the scale follows from the sizes, not from `scale_factor`.
-    antialias : False.
+    antialias : whether a smaller image is smoothed, so that each element of `x` counts; "bilinear" and "bicubic" only.
 
     Raises
     ------
-    ArgumentError : both or neither of `size` and `scale_factor`, another mode, or `align_corners` for one without.
+    ArgumentError : both or neither of `size` and `scale_factor`, another mode, or `align_corners` or `antialias` for
+        one without.
     ShapeError : another number of dimensions than the mode has, or an empty result.
 
     Examples
@@ -139,8 +170,8 @@ def interpolate(
         raise ArgumentError(f"interpolate(): mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if not 1 <= n <= 3 or _SMOOTH.get(mode, n) != n:
         raise ShapeError(f"interpolate(): got {x.ndim}D input, but {mode} mode needs {_SMOOTH.get(mode, n) + 2}D input")
-    if antialias:
-        raise ArgumentError("interpolate(): antialias=True is not here; smooth the image first, by avg_pool for one")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError("Anti-alias option is only supported for bilinear and bicubic modes")
     if mode not in _SMOOTH and align_corners is not None:
         raise ArgumentError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
@@ -161,13 +192,16 @@ def interpolate(
     y = x
     for d in reversed(range(n)):
         scale = None if scales is None else scales[d]
-        total = None
+        if antialias:
+            y = _smoothed(mode, y, 2 + d, sizes[d], scale, bool(align_corners))
+            continue
+        result = None
         for index, weight in _taps(mode, x.shape[2 + d], sizes[d], scale, bool(align_corners), dtype):
             part = take_(y, index, dim=2 + d)
             if weight is not None:
                 part = part * reshape(weight, (sizes[d], *(1,) * (n - 1 - d)))
-            total = part if total is None else total + part
-        y = total
+            result = part if result is None else result + part
+        y = result
     name = {"nearest-exact": f"UpsampleNearestExact{n}D", "nearest": f"UpsampleNearest{n}D"}.get(mode)
     return called(clone(y) if y is x else y, f"{name or 'Upsample' + mode.capitalize() + f'{n}D'}Backward0")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.errors import ShapeError
+from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.core.op import Op
 from common.core.spec import numel
@@ -18,8 +18,9 @@ from common.ops.index.written_values import of_dtype
 from common.ops.math.cast import clone
 from common.ops.shape.diagonal import diagonal
 from common.ops.shape.view import lies_in_order, reshape
-from common.ops.shape.view_scatter import view_set
+from common.ops.shape.view_scatter import path_along, placed, view_set
 from common.tensor.base import TensorBase
+from common.tensor.view_families import family_of
 
 
 def _strided(offset: Any, shape: Any, strides: Any, size: Any, step: Any, start: Any) -> Any:
@@ -69,8 +70,24 @@ as_strided_: Op = view(
 )  # fmt: skip
 
 
+def _place(x: Any, base: Any) -> tuple[Any, bool]:
+    """Where a view begins in the memory of the tensor that it shows, and whether its elements lie there in C order."""
+    if base is x:
+        return 0, True
+    if isinstance(x.payload, np.ndarray):
+        return x.storage_offset() - base.storage_offset(), bool(x.payload.flags.c_contiguous)
+    _, shown, steps = family_of(x)
+    place = placed(shown.shape, path_along(steps, shown)) if shown is base else None
+    if place is None:
+        raise ArgumentError("as_strided(): a trace does not know where this view begins in memory; clone it first")
+    return place[0], lies_in_order(*place[1:])
+
+
 def _of_base(op: str, x: Any, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, dict[str, Any]]:
-    """The tensor whose memory a view shows, and the attributes of the op on it."""
+    """The tensor whose memory a view shows, and the attributes of the op on it.
+
+    That is `x` itself, which is differentiated, unless the view shows more of the memory than `x` does.
+    """
     sizes, steps = integers(size, op, "size"), integers(stride, op, "stride")
     if len(sizes) != len(steps):
         raise ShapeError(f"mismatch in length of strides and shape: {list(steps)} and {list(sizes)}")
@@ -80,10 +97,8 @@ def _of_base(op: str, x: Any, size: Any, stride: Any, storage_offset: Any) -> tu
         raise ShapeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(steps)}")
     base = getattr(x, "_base", None)
     base = x if base is None else base
-    if storage_offset is None:
-        start = 0 if base is x else x.storage_offset() - base.storage_offset()
-    else:
-        start = integer(storage_offset, op, "storage_offset")
+    own, in_order = _place(x, base)
+    start = own if storage_offset is None else integer(storage_offset, op, "storage_offset")
     last = start
     for n, s in zip(sizes, steps, strict=True):
         last = last + (n - 1) * s
@@ -92,6 +107,8 @@ def _of_base(op: str, x: Any, size: Any, stride: Any, storage_offset: Any) -> tu
             f"setStorage: sizes {list(sizes)}, strides {list(steps)}, storage offset {start} are out of bounds for "
             f"storage of {numel(base.shape)} elements"
         )
+    if in_order and start >= own and last - own < numel(x.shape):
+        return x, {"size": sizes, "step": steps, "start": start - own}
     return base, {"size": sizes, "step": steps, "start": start}
 
 
