@@ -79,8 +79,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage set_ resize_as_* resize resize_as const_data_ptr "
-     "layout strided memory_format *_format dim_order empty_strided empty_permuted "
-     "new_empty_strided untyped_storage"),
+     "layout memory_format *_format dim_order untyped_storage"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
      "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* affine_grid_generator "
@@ -113,7 +112,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "set_warn_on* region_activation* *_notes factory_kwargs torch_version profiler_* overrides "
      "reproducibility_notes weak"),
     ("not here yet",
-     "hash_tensor segment_reduce masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
+     "hash_tensor masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
      "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ rearrange replace_all_batch* "
      "NestedIOFunction reinforce volatile T_destination "
@@ -127,8 +126,8 @@ REASONS: tuple[tuple[str, str], ...] = (
 TENSOR = """
 apply_ as_subclass bfloat16 ccol_indices cdouble cfloat chalf
 coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order eig grad_dtype
-half hash_tensor imag index indices int_repr is_coalesced is_distributed istft layout lstsq
-map2_ map_ module_load name new_empty_strided q_per_channel_axis q_per_channel_scales
+half hash_tensor imag index indices int_repr is_coalesced is_distributed istft lstsq
+map2_ map_ module_load name q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
 resize_as_sparse_ row_indices set_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
 sparse_resize_and_clear_ sspaddmm stft storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse

@@ -105,7 +105,7 @@ RENAMED_IN = {
     "take_along_dim": {"index": "indices"}, "select": {"position": "index"}, "select_scatter": {"position": "index"},
     "linear_cross_entropy": {"weight": "linear_weight", "bias": "linear_bias", "weights": "weight"},
     "general_cosine": {"a": "a"}, "select_copy": {"position": "index"}, "split_copy": {"x": "self"},
-    "unravel_index": {"index": "indices"},
+    "unravel_index": {"index": "indices"}, "segment_reduce": {"x": "data", "at": "indices"},
     "one_hot": {"index": "input"},
     **{f"max_unpool{n}d": {"index": "indices"} for n in (1, 2, 3)}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},

@@ -22,8 +22,8 @@ WINDOWS = frozenset(
 )  # fmt: skip
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
-    ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
-     "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    ["arange", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "full", "full_like", "linspace",
+     "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
      "randperm", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
 )  # fmt: skip
 

@@ -51,7 +51,7 @@ NOT_METHODS = frozenset(
      "multilabel_margin_loss", "multilabel_soft_margin_loss",
      "native_batch_norm", "native_group_norm", "native_layer_norm", "nll_loss", "normalize", "one_hot", "ones_like",
      "pad", "pairwise_distance", "pdist", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
-     "real", "relu6", "rms_norm", "row_stack", "rsub", "searchsorted", "select_copy",
+     "real", "relu6", "rms_norm", "row_stack", "rsub", "searchsorted", "segment_reduce", "select_copy",
      "selu", "silu", "slice_copy", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink",
      "softsign", "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "t", "t_copy", "tanhshrink",
      "tensordot",

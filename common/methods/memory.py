@@ -17,6 +17,7 @@ from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
 from common.ops.create import creation
+from common.ops.create.by_strides import empty_strided
 from common.ops.shape.memory_order import _in_order
 from common.ops.shape.view import transposed
 from common.tensor.arrays import concrete, to_array
@@ -114,6 +115,22 @@ def new_full(
     """A number everywhere, in the dtype of this tensor."""
     on_cpu(device, "new_full")
     return _placed(creation.full(size, fill_value, dtype=dtype or self.dtype), requires_grad)
+
+
+def new_empty_strided(
+    self: TensorBase,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
+    """`empty_strided` in the dtype of this tensor."""
+    on_cpu(device, "new_empty_strided")
+    return _placed(empty_strided(size, stride, dtype=dtype or self.dtype), requires_grad)
 
 
 def new_tensor(
@@ -265,6 +282,8 @@ METHODS: dict[str, Any] = {
     "new_empty": _new(creation.empty, "new_empty"),
     "new_full": new_full,
     "new_tensor": new_tensor,
+    "new_empty_strided": new_empty_strided,
+    "layout": property(lambda self: "torch.strided", doc="torch.strided: all tensors are dense."),
     "new": new,
     "share_memory_": share_memory_,
     "is_shared": is_shared,

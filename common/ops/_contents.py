@@ -6,6 +6,7 @@ Written by `python -m tests.helpers.ops_page`.
 #: Per module of this package: its public functions, and its ops.
 CONTENTS = {
     "basic_keys": "",
+    "create.by_strides": "empty_permuted empty_strided |",
     "create.creation": "| arange eye full",
     "create.like": "empty_like fill full_like ones_like zeros_like |",
     "create.one_hot": "one_hot | one_hot",
@@ -140,6 +141,7 @@ CONTENTS = {
     "reduce.native_norms": "native_batch_norm native_group_norm native_layer_norm |",
     "reduce.normalization": "batch_norm group_norm normalize rms_norm |",
     "reduce.norms": "norm renorm | norm",
+    "reduce.parts_of_a_dimension": "segment_reduce |",
     "reduce.product": "prod | prod",
     "reduce.reductions": "amax amin mean sum | amax amin mean sum",
     "reduce.scans":

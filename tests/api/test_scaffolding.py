@@ -20,7 +20,7 @@ CREATED = [
     ("tensor", ([1.0, 2.0],)), ("as_tensor", ([1, 2],)), ("asarray", ([1, 2],)), ("scalar_tensor", (2,)),
     ("zeros_like", (np.ones(2),)), ("ones_like", (np.ones(2),)), ("rand_like", (np.ones(2),)),
     ("randn_like", (np.ones(2),)), ("full_like", (np.ones(2), 3)), ("empty_like", (np.ones(2),)),
-    ("tril_indices", (2, 2)),
+    ("tril_indices", (2, 2)), ("empty_strided", ((2, 3), (1, 2))), ("empty_permuted", ((2, 3), (1, 0))),
 ]  # fmt: skip
 
 

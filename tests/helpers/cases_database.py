@@ -37,6 +37,10 @@ case("unsqueeze_copy", lambda x: F.unsqueeze_copy(x, 0), X("n", 3))
 case("view_copy", lambda x: F.view_copy(x, (-1,)), X("n", 3))
 
 case("as_strided", lambda x: F.as_strided(x, (2, 2, 2), (1, 1, 4)) * 2, X(3, 4))
+case("segment_reduce", lambda x, n: F.segment_reduce(x, "mean", lengths=n * 2 + 1, initial=0.5, unsafe=True), X("n", 3),
+     Index(2, limit=3), empty=False)  # fmt: skip
+case("segment_reduce", lambda x, n: F.segment_reduce(x, "prod", offsets=F.sort(n)[0], axis=1), X("n", 5, 2),
+     Index("n", 4, limit=5))  # fmt: skip
 case("as_strided_copy", lambda x: F.as_strided_copy(x, (3, 2), (2, 1), 1), X(8))
 case("as_strided_scatter", lambda x, v: F.as_strided_scatter(x, v, (2, 2), (1, 3), 1), X(3, 3), X(2, 2))
 case("diagonal_scatter", lambda x, v: F.diagonal_scatter(x, v, -1), X(4, 3), X(3))

@@ -66,6 +66,22 @@ RETURNS = [
      np.array([0, 0, 4, 6, 8, 10, 0, 0, 0, 0.0])),
     (lambda tw, x: tw.grad(lambda x: tw.grad(lambda x: tw.as_strided(x, (2, 2), (1, 2)).square().sum())(x)[2])(x),
      [np.arange(6.0)], np.array([0, 0, 2, 0, 0, 0.0])),
+    (lambda tw, x, n: tw.segment_reduce(x, "sum", lengths=n), [np.arange(6, dtype=F32), a(2, 0, 3, 1, dtype=I64)],
+     a(1, 0, 9, 5)),
+    (lambda tw, x, n: tw.segment_reduce(x, "prod", lengths=n), [np.arange(6, dtype=F32), a(2, 0, 3, 1, dtype=I64)],
+     a(0, 1, 24, 5)),
+    (lambda tw, x, n: tw.segment_reduce(x, "max", lengths=n), [np.arange(6, dtype=F32), a(2, 0, 3, 1, dtype=I64)],
+     a(1, -np.inf, 4, 5)),
+    (lambda tw, x, n: tw.segment_reduce(x, "amin", lengths=n), [np.arange(6, dtype=F32), a(2, 0, 3, 1, dtype=I64)],
+     a(0, np.inf, 2, 5)),
+    (lambda tw, x, n: tw.segment_reduce(x, "mean", lengths=n, initial=1.5), [np.arange(6, dtype=F32),
+     a(2, 0, 3, 1, dtype=I64)], a(1.25, 1.5, 3.5, 6.5)),
+    (lambda tw, x, n: tw.segment_reduce(x, "sum", offsets=n), [np.arange(6, dtype=F32), a(1, 2, 2, 4, dtype=I64)],
+     a(1, 0, 5)),
+    (lambda tw, x, n: tw.grad(lambda x: tw.segment_reduce(x, "max", lengths=n).sum())(x), [a(1, 3, 3, 2),
+     a(3, 1, dtype=I64)], a(0, 0.5, 0.5, 1)),
+    (lambda tw, x, n: tw.segment_reduce(x, "sum", lengths=n, axis=1), [np.arange(6, dtype=F32).reshape(2, 3),
+     a([1, 2], [2, 1], dtype=I64)], a([0, 3], [7, 5])),
     (lambda tw: tw.tril_indices(2, 2, dtype=tw.int32), [], a([0, 1, 1], [0, 0, 1], dtype=np.int32)),
 ]  # fmt: skip
 
@@ -114,6 +130,12 @@ REFUSES = [
     (lambda tw, x, y: tw.diff(x, append=y, dim=0), [np.ones((2, 3)), np.ones((2, 2))], RuntimeError, "to match that"),
     (lambda tw, x: tw.nn.functional.interpolate(x, 2, mode="area", antialias=True), [np.ones((1, 1, 4), F32)],
      ValueError, "only supported for bilinear and bicubic"),
+    (lambda tw, x, n: tw.segment_reduce(x, "sum", lengths=n, axis=1), [np.ones((2, 3)), a(1, 2, dtype=I64)],
+     RuntimeError, "Expected axis to be the last dimension of lengths but got 1"),
+    (lambda tw, x: tw.segment_reduce(x, "sum"), [a(1)], RuntimeError, "Either lengths or offsets must be defined"),
+    (lambda tw, x, n: tw.segment_reduce(x, "middle", lengths=n), [a(1), a(1, dtype=I64)], RuntimeError,
+     "must be either sum, prod, mean, amax or amin, got middle"),
+    (lambda tw, x, n: tw.segment_reduce(x, "sum", offsets=n), [a(1), np.zeros(0, I64)], RuntimeError, "at least one"),
     (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
 ]  # fmt: skip
 
@@ -201,3 +223,27 @@ def test_a_view_of_a_views_memory_has_the_views_gradient():
     (slope,) = dynamic.autograd.grad((dynamic.as_strided(part, (2, 2), (1, 2)) ** 2).sum(), part)
     assert slope.tolist() == [4, 6, 8, 10, 0, 0]
     assert dynamic.as_strided(part, (2,), (1,), 0).tolist() == [0, 1]
+
+
+def test_lengths_of_segments_sum_to_what_there_is():
+    x = dynamic.ones(3)
+    for lengths, words in (([1, 1], "they sum to 2, not 3"), ([4, -1], "negative value")):
+        with pytest.raises(RuntimeError, match=words):
+            dynamic.segment_reduce(x, "sum", lengths=dynamic.tensor(lengths))
+    assert dynamic.segment_reduce(x, "sum", lengths=dynamic.tensor([1, 1]), unsafe=True).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=lambda tw: tw.__name__)
+def test_tensors_by_strides(tw):
+    x = tw.empty_strided((2, 3), (1, 2), dtype=tw.float64, requires_grad=True)
+    assert (x.stride(), x.dtype, x.requires_grad, x.layout) == ((1, 2), np.float64, True, tw.strided)
+    assert tw.empty_permuted((2, 3, 4), (1, 0, 2)).fill_(2).sum().item() == 48
+    assert tw.empty_permuted((2, 3, 4), (1, 0, 2)).stride() == (4, 8, 1)
+    y = tw.zeros(1, dtype=tw.int64).new_empty_strided((2, 2), (0, 1))
+    assert (y.stride(), y.dtype) == ((0, 1), np.int64)
+    with pytest.raises(RuntimeError, match="refers to a single memory location"):
+        y.add_(1)
+    for wrong in (lambda: tw.empty_strided((2,), ()), lambda: tw.empty_strided((2,), (-1,)),
+                  lambda: tw.empty_permuted((2,), (0, 1)), lambda: tw.empty_permuted((2, 2), (0, 0))):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            wrong()

@@ -64,7 +64,8 @@ def compiled_with_cxx11_abi() -> bool:
     return True
 
 
-#: Ways to lay out memory; `memory_format=` accepts them, and tensors are row by row.
+#: Ways to lay out memory; `memory_format=` accepts them, and tensors are row by row; `layout=` the last, the only one.
 FORMATS: dict[str, Any] = {
-    name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
+    name: f"torch.{name}"
+    for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "strided")
 }
