@@ -289,6 +289,7 @@ METHODS: dict[str, Any] = {
     "is_shared": is_shared,
     "resize_": resize_,
     "resize_as_": resize_as_,
+    "as_strided_": _viewed(functional.as_strided, "as_strided_"),
     "t_": _viewed(transposed, "t_"),
     "squeeze_": _viewed(functional.squeeze, "squeeze_"),
     "unsqueeze_": _viewed(functional.unsqueeze, "unsqueeze_"),

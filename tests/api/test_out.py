@@ -27,8 +27,10 @@ CALLS = {
     "max": lambda tw, x, y, **to: tw.max(x, 1, **to),
     "mean": lambda tw, x, y, **to: tw.mean(x, axis=0, keepdims=True, **to),
     "sort": lambda tw, x, y, **to: tw.sort(x, -1, descending=True, **to),
+    "split_copy": lambda tw, x, y, **to: tw.split_copy(x, 2, **to),
     "stack": lambda tw, x, y, **to: tw.stack([x, y], **to),
     "sum": lambda tw, x, y, **to: tw.sum(x, 0, **to),
+    "native_batch_norm": lambda tw, x, y, **to: tw.native_batch_norm(x, None, None, None, None, True, 0.1, 0.1, **to),
     "topk": lambda tw, x, y, **to: tw.topk(x, 2, **to),
 }
 CALLS |= {

@@ -151,6 +151,7 @@ def test_shapes_change_in_place(tw):
     y.add_(1)
     assert x.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert y.unsqueeze_(0).transpose_(0, 1).squeeze_().shape == (3, 2)
+    assert tw.arange(6).as_strided_((2, 2), (1, 3), 1).tolist() == [[1, 4], [2, 5]]
     w = tw.ones(3, requires_grad=True)
     z = (w * w).unsqueeze_(0)
     z.sum().backward()

@@ -28,6 +28,8 @@ RETURNS = [
      a(0.5, 1)),
     (lambda tw, x, w: tw.native_group_norm(x, w, None, 2, 2, 1, 1, 0.0)[1], [a([0, 2], [4, 6]), a(1, 2)], a([1], [5])),
     (lambda tw, x: tw.nn.functional.multilabel_margin_loss(x, tw.tensor(0)), [a(0.5)[0]], np.float32(0)),
+    (lambda tw, x: tw.nn.functional.batch_norm(x, None, None, training=True), [np.zeros(0, F32)], np.zeros(0, F32)),
+    (lambda tw, x: tw.grad(lambda x: tw.masked.norm(x, 0, ()).sum())(x), [a(2, 0)], a(0, 0)),
     (lambda tw, x, g: tw.grad(lambda g: tw.nn.functional.grid_sample(x, g, "nearest", align_corners=True).sum())(g),
      [np.ones((1, 1, 2, 2), F32), np.ones((1, 1, 3, 2), F32)], np.zeros((1, 1, 3, 2), F32)),
     (lambda tw, x, y: tw.max(x, other=y), [a(1, 5), a(3, 2)], a(3, 5)),
@@ -136,6 +138,7 @@ REFUSES = [
     (lambda tw, x, n: tw.segment_reduce(x, "middle", lengths=n), [a(1), a(1, dtype=I64)], RuntimeError,
      "must be either sum, prod, mean, amax or amin, got middle"),
     (lambda tw, x, n: tw.segment_reduce(x, "sum", offsets=n), [a(1), np.zeros(0, I64)], RuntimeError, "at least one"),
+    (lambda tw, x: tw.narrow(x, 0, tw.tensor(True), 1), [a(1, 2)], RuntimeError, "0-dim integral Tensor"),
     (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
 ]  # fmt: skip
 

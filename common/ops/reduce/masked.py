@@ -24,7 +24,7 @@ from common.ops.math.compare import maximum, where
 from common.ops.reduce import extremes, reductions, scans
 from common.ops.reduce import softmax as soft
 from common.ops.reduce.product import prod as product
-from common.ops.shape.view import broadcast_to, reshape
+from common.ops.shape.view import broadcast_to, reshape, unsqueeze
 from common.ops.sort.quantiles import nanmedian
 
 
@@ -230,7 +230,7 @@ def norm(
     dims = _some(dim, x.ndim, "masked.norm")
     if not dims:
         size = arithmetic.abs(_filled(x, mask, number))
-        return of_dtype(compare.ne(size, 0), size.dtype) if ord == 0 else size
+        return vector_norm(unsqueeze(size, -1), 0, -1, False) if ord == 0 else size
     return vector_norm(_filled(x, mask, number), ord, dims, bool(keepdim))
 
 

@@ -10,6 +10,7 @@ from common.core.aliases import accept_numpy_names
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.ops.math.arithmetic import rsqrt
+from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import mean_
@@ -169,6 +170,8 @@ def batch_norm(
     if training:
         if isinstance(eps, (int, float)) and eps <= 0:
             raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
+        if x.ndim == 1 and x.shape[0] == 0:  # nothing, of no channels
+            return clone(x)
         (y, _, _), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
         return affine(y, weight, bias)
     mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)

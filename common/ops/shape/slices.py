@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.errors import IndexRangeError, ShapeError
+from common.core.dtypes import bool_
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
@@ -123,12 +124,15 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     ------
     IndexRangeError : `start` is outside the dimension.
     ShapeError : the range leaves it.
+    ArgumentError : something that is no int.
     """
     from common.core.int_arguments import normalize_dim
 
     axis = normalize_dim(dim, x.ndim, "narrow")
     if x.ndim == 0:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+    if getattr(start, "dtype", None) == bool_:
+        raise ArgumentError("narrow(): start must be an int or a 0-dim integral Tensor, not bool")
     start, length = integer(start, "narrow", "start"), integer(length, "narrow", "length")
     extent = x.shape[axis]
     if start < -extent or start > extent:
