@@ -11,6 +11,7 @@ from benchmarks import bits, oneoff, peak_memory, stats
 from benchmarks.lab import failures, stability
 from benchmarks.lab.activity import Activity, Watch
 from benchmarks.lab.agreement import Agreement, agreement, first_line, of_json
+from benchmarks.lab.patience import LIMIT, Patience
 from benchmarks.lab.probe import PREFIX, probes
 from benchmarks.lab.progress import Progress
 from benchmarks.measure import batch, interleave
@@ -34,6 +35,7 @@ class Effort:
     clock : a key of `benchmarks.measure.CLOCKS`.
     tight : how narrow the intervals of static's ratios become, relative to them, before calls end early.
     rounds : calls are made in so many rounds at least.
+    limit : seconds that one call may take while bits are compared.
     """
 
     seconds: float
@@ -42,6 +44,7 @@ class Effort:
     clock: str = "wall"
     tight: float = 0.0
     rounds: int = 7
+    limit: float = LIMIT
 
 
 FULL = Effort(seconds=8.0, cold=3, disk=3, tight=0.03, rounds=21)
@@ -159,7 +162,8 @@ def measure(
     name, tell = workload.name, progress.tell
     tell(f"{name}: bits over {bits.STEPS} steps")
     try:
-        result.differences = list(bits.mismatches(workload, engines["dynamic"], engines["static"]))
+        watched = Patience(progress.say, effort.limit).of(workload)
+        result.differences = list(bits.mismatches(watched, engines["dynamic"], engines["static"]))
         if result.passed:
             found, result.agreement = programs(workload, engines, peers, progress)
             tell(f"{name}: calls, interleaved")

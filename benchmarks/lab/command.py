@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.lab import failures, measuring
+from benchmarks.lab import failures, measuring, patience
 
 EPILOG = """\
 FILE.py:NAME is a function; a module, measured as a training step; make(), which sets up and returns a step; or a
@@ -37,6 +37,8 @@ def run_parser(word: str = "run") -> argparse.ArgumentParser:
     what.add_argument("--control-flow", choices=("guard", "convert"), help="how Python's if and while are compiled")
     how = p.add_argument_group("measuring")
     how.add_argument("--seconds", metavar="S", type=float, help="how long calls are timed")
+    how.add_argument("--limit", metavar="S", type=float, default=patience.LIMIT, help="how long one call may take "
+                     "when the bits are compared; its line is told before; default: %(default)g")  # fmt: skip
     how.add_argument("--quick", action="store_true", help="fewer repetitions")
     how.add_argument("--threads", metavar="N", type=int, default=1, help="threads, at most the cores")
     how.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")

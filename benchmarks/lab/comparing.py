@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks import measure, store
 from benchmarks.lab import console, measuring
+from benchmarks.lab.patience import Patience, on_stderr
 from benchmarks.lab.stability import of_record
 from benchmarks.lab.target import is_target
 from benchmarks.lab.verdict import times
@@ -130,11 +131,14 @@ def programs(first: str, second: str, options: argparse.Namespace) -> list[Chang
     options.targets, options.threads, options.sweep, options.quick = [first, second], 1, "", False
     options.grad, options.loss, options.optimizer, options.control_flow = options.grad or None, "", "", None
     engines, _ = measuring.begin(options)
+    patience = Patience(on_stderr)
     mine, theirs = measuring.programs(options, engines["dynamic"])
     name = mine.name if mine.name == theirs.name else f"{mine.name} -> {theirs.name}"
     found = []
     for engine, module in engines.items():
         made = [(workload.make(module).call, workload.inputs()) for workload in (mine, theirs)]
+        for workload in (mine, theirs):
+            patience.of(workload).make(module).call(*workload.inputs()[0])
         repeats = max(measure.calibrate(*program) for program in made)
         timed = measure.interleave(
             dict(zip("ab", made, strict=True)),

@@ -10,6 +10,7 @@ from benchmarks import machine, store
 from benchmarks.lab import console, measuring, verdict
 from benchmarks.lab.activity import governor
 from benchmarks.lab.ladder import NotTheSame, ladder
+from benchmarks.lab.patience import Patience
 from benchmarks.lab.progress import Progress
 from benchmarks.lab.stability import first_line
 from benchmarks.terminal import seconds, significant
@@ -30,7 +31,10 @@ def main(options: argparse.Namespace) -> int:
     duration = options.seconds or (2.0 if options.quick else 10.0)
     try:
         with Progress(1) as progress:
-            found = ladder(workload, engines, duration, threads, not options.quick, progress.tell, options.clock)
+            patience = Patience(progress.say, options.limit)
+            found = ladder(
+                workload, engines, duration, threads, not options.quick, progress.tell, options.clock, patience
+            )
     except NotTheSame as problem:
         console.wrapped(f"{workload.name}: BITS DIFFER, so nothing was timed: {problem}", style="bold red")
         return 1

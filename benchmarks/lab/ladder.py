@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks import measure, oneoff, stats
 from benchmarks.lab import allocations, counting, limits, waterfall
 from benchmarks.lab.activity import Watch
+from benchmarks.lab.patience import Patience
 from benchmarks.lab.rungs import MEANING, PLANNED, RECORDING, Rung, climb, differences
 from benchmarks.lab.stability import objections
 from benchmarks.stats import Samples
@@ -35,6 +36,7 @@ def ladder(
     starts: bool,
     tell: Callable[[str], None],
     clock: str = "wall",
+    patience: Patience | None = None,
 ) -> dict[str, Any]:
     """Return the ladder of a program as plain data.
 
@@ -50,6 +52,8 @@ def ladder(
         Told what is being done.
     clock : str
         A key of `benchmarks.measure.CLOCKS`.
+    patience : Patience, optional
+        Watches calls that do not end.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def ladder(
     """
     dynamic, static = engines["dynamic"], engines["static"]
     tell("bits of every rung")
-    names = check(workload, dynamic, static)
+    names = check(patience.of(workload) if patience else workload, dynamic, static)
     rungs = {rung.name: rung for rung in climb(workload, dynamic, static)}
     calls: dict[str, tuple[Any, Sequence[tuple[Any, ...]]]] = {r.name: (r.call, r.inputs) for r in rungs.values()}
     for rung in rungs.values():

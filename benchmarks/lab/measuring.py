@@ -62,7 +62,7 @@ def effort_of(options: argparse.Namespace) -> run.Effort:
         effort = run.without_starts(effort)
     if options.seconds is not None:  # no less, however narrow the intervals
         effort = dataclasses.replace(effort, seconds=options.seconds, tight=0.0)
-    return dataclasses.replace(effort, clock=options.clock)
+    return dataclasses.replace(effort, clock=options.clock, limit=options.limit)
 
 
 def begin(options: argparse.Namespace) -> tuple[dict[str, ModuleType], list[int]]:

@@ -19,6 +19,10 @@ NAMES = ("dynamic", "static", "torch")
 _HOOK = "__engine_import__"
 
 
+class NoSuchPart(ImportError):
+    """A file imports what the engine that runs it lacks; the message names the line."""
+
+
 def load(path: Path, engine: Any, base: str, loaded: dict[Path, ModuleType] | None = None) -> ModuleType:
     """Return a user's file as a new module that is run by an engine, and so are the files beside it that it imports.
 
@@ -39,6 +43,8 @@ def load(path: Path, engine: Any, base: str, loaded: dict[Path, ModuleType] | No
         If there is no such file.
     SyntaxError
         If it is no Python.
+    NoSuchPart
+        If the engine lacks what it imports.
     """
     if not path.is_file():
         raise LookupError(f"there is no file {path}")
@@ -49,15 +55,18 @@ def load(path: Path, engine: Any, base: str, loaded: dict[Path, ModuleType] | No
 
     def found(name: str) -> Any:
         """The engine, or a part of it."""
-        if not name:
-            return engine
-        part = engine
-        try:
-            for step in name.split("."):
+        part, at = engine, base
+        for step in name.split(".") if name else ():
+            at = f"{at}.{step}"
+            try:
                 part = getattr(part, step)
-            return part
-        except AttributeError:
-            return importlib.import_module(f"{base}.{name}")
+            except AttributeError as absent:
+                try:  # a submodule that nobody has imported yet
+                    part = importlib.import_module(at)
+                except ModuleNotFoundError:
+                    line = sys._getframe(1).f_lineno
+                    raise NoSuchPart(f"{path}:{line}: there is no {at}: {absent}") from None
+        return part
 
     beside = {} if loaded is None else loaded
     beside[path.resolve()] = module

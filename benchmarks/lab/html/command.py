@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import machine, store
 from benchmarks.lab import counting, measuring
 from benchmarks.lab.html.report import write
+from benchmarks.lab.patience import Patience, on_stderr
 from benchmarks.lab.rungs import climb
 
 
@@ -30,7 +31,8 @@ def graph(options: argparse.Namespace) -> int:
     engines = {name: __import__(name) for name in ("dynamic", "static")}
     (workload,) = measuring.programs(options, engines["dynamic"])
     to = options.to or Path(f"{workload.target.name or 'program'}.html")
-    *_, last = climb(workload, engines["dynamic"], engines["static"])
+    watched = Patience(on_stderr, options.limit).of(workload)
+    *_, last = climb(watched, engines["dynamic"], engines["static"])
     last.call(*last.inputs[0])
     function = last.function
     if function is None:
