@@ -84,6 +84,14 @@ RETURNS = [
      a(3, 1, dtype=I64)], a(0, 0.5, 0.5, 1)),
     (lambda tw, x, n: tw.segment_reduce(x, "sum", lengths=n, axis=1), [np.arange(6, dtype=F32).reshape(2, 3),
      a([1, 2], [2, 1], dtype=I64)], a([0, 3], [7, 5])),
+    (lambda tw: tw.arange(0.0, -8.000001, -4.0, dtype=tw.int32), [], a(0, -4, -8, dtype=np.int32)),
+    (lambda tw: tw.arange(0.9, 4.2, 0.9, dtype=tw.uint8), [], a(0, 0, 0, 0, dtype=np.uint8)),
+    (lambda tw, x, y: tw.addbmm(x, y, y), [a([1], dtype=np.int32), np.full((3, 1, 1), 2, np.int32)],
+     a([13], dtype=np.int32)),
+    (lambda tw, x: tw.sum_to_size(x, ()), [np.array(3, np.int32)], np.array(3)),
+    (lambda tw, x: tw.unravel_index(x, (4, 300))[1], [a(200, 100, dtype=np.uint8)], a(200, 100, dtype=I64)),
+    (lambda tw, x: tw.nn.functional.interpolate(x, 3, mode="bilinear"), [a([[[0, 255], [255, 100]]], dtype=np.uint8)],
+     a([[[0, 128, 255], [128, 153, 178], [255, 178, 100]]], dtype=np.uint8)),
     (lambda tw: tw.tril_indices(2, 2, dtype=tw.int32), [], a([0, 1, 1], [0, 0, 1], dtype=np.int32)),
 ]  # fmt: skip
 

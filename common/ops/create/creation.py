@@ -197,7 +197,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     Parameters
     ----------
     start, end, step : ints or floats.
-    dtype : int64 or float32 by default; for one of integers the arguments are rounded towards zero first.
+    dtype : int64 or float32 by default; for one of integers the arguments are rounded towards zero first, for other
+        ones than int64 after the elements were counted.
 
     Raises
     ------
@@ -224,7 +225,14 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
             raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")
     wanted = None if dtype is None else dtype_or(dtype, None)
     if wanted is not None and wanted.kind in "iu":  # as in PyTorch: the arguments are cut, not the elements
-        start, end, step = (int(x) if isinstance(x, float) else x for x in (start, end, step))
+        cut = [int(x) if isinstance(x, float) else x for x in (start, end, step)]
+        if wanted != int64 and any(isinstance(x, float) for x in (start, end, step)):  # but they are counted before
+            if step == 0 or (end < start if step > 0 else end > start):
+                raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
+            count = math.ceil((float(end) - float(start)) / float(step))
+            counted = made(arange_, start=0, step=1, count=count) * cut[2] + cut[0]
+            return to(counted, dtype=wanted, x_dtype=int64)
+        start, end, step = cut
     fractional = any(isinstance(x, float) for x in (start, end, step))
     if step == 0 or (end < start if step > 0 else end > start):
         raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")

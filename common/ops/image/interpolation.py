@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dispatch import called
-from common.core.dtypes import int64
+from common.core.dtypes import int64, uint8
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.operators import as_operand
@@ -144,7 +144,7 @@ def interpolate(
 
     Parameters
     ----------
-    x : (batch, channels, ...) with one to three dimensions.
+    x : (batch, channels, ...) with one to three dimensions. Of uint8, "bilinear" and "bicubic" round to uint8.
     size : of the result; an int, or one per dimension.
     scale_factor : or how many times as large it is.
     mode : "nearest", "nearest-exact", "area" (means); or "linear", "bilinear", "trilinear" and "bicubic" for one, two,
@@ -189,7 +189,8 @@ def interpolate(
     if mode == "area":
         return adaptive_avg_pool(n, x, sizes)
     dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
-    y = x
+    picture = x.dtype == uint8 and mode in ("bilinear", "bicubic")
+    y = to(x, dtype=dtype, x_dtype=uint8) if picture else x
     for d in reversed(range(n)):
         scale = None if scales is None else scales[d]
         if antialias:
@@ -202,6 +203,8 @@ def interpolate(
                 part = part * reshape(weight, (sizes[d], *(1,) * (n - 1 - d)))
             result = part if result is None else result + part
         y = result
+    if picture:
+        y = to(clamp_max(clamp_min(floor(y + 0.5), 0), 255), dtype=uint8, x_dtype=dtype)
     name = {"nearest-exact": f"UpsampleNearestExact{n}D", "nearest": f"UpsampleNearest{n}D"}.get(mode)
     return called(clone(y) if y is x else y, f"{name or 'Upsample' + mode.capitalize() + f'{n}D'}Backward0")
 

@@ -100,7 +100,10 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     >>> tw.addbmm(tw.ones(1, 1), tw.ones(3, 1, 2), tw.ones(3, 2, 1))
     tensor([[7.]])
     """
-    return _add("addbmm", input, sum_(bmm(batch1, batch2), dim=(0,), keepdim=False), beta, alpha)
+    summed = sum_(bmm(batch1, batch2), dim=(0,), keepdim=False)
+    if summed.dtype != batch1.dtype:  # sums of integers are int64
+        summed = to(summed, dtype=batch1.dtype, x_dtype=summed.dtype)
+    return _add("addbmm", input, summed, beta, alpha)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.core.shapes import broadcast_shapes as common_shape
 from common.core.size_tuples import Size
 from common.core.spec import numel
 from common.ops.index.gather import index_select
+from common.ops.math.cast import to
 from common.ops.shape.cat import cat, stack
 from common.ops.shape.diagonal import diag_embed
 from common.ops.shape.join import each, meshgrid
@@ -182,7 +184,7 @@ def unravel_index(index: Any, shape: Any) -> tuple[Any, ...]:
 
     Returns
     -------
-    tensors : of the shape of `index`, one per dimension.
+    tensors : int64, of the shape of `index`, one per dimension.
 
     Raises
     ------
@@ -200,6 +202,8 @@ def unravel_index(index: Any, shape: Any) -> tuple[Any, ...]:
     sizes = integers(shape, "unravel_index", "shape")
     if any(type(n) is int and n < 0 for n in sizes):
         raise ShapeError(f"unravel_index(): 'shape' cannot have negative values, but got {tuple(sizes)}")
+    if index.dtype != int64:
+        index = to(index, dtype=int64, x_dtype=index.dtype)
     found = []
     for i, n in enumerate(sizes):
         step = numel(sizes[i + 1 :])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.dtypes import int64
 from common.core.errors import IndexRangeError, ShapeError
 from common.core.int_arguments import gathered, integers, normalize_dim
 from common.core.spec import numel
 from common.core.unbroadcast import sum_to
+from common.ops.math.cast import to
 from common.ops.shape.view import expand, reshape, transposed, view
 
 
@@ -111,6 +113,8 @@ def sum_to_size(x: Any, *sizes: Any, size: Any = None) -> Any:
     ends = zip(reversed(target), reversed(x.shape), strict=False)
     if len(target) > x.ndim or any(not (isinstance(n, int) and n == 1) and n != m for n, m in ends):
         raise ShapeError(f"size {{{list(target)}}} is not expandable to size {{{list(x.shape)}}}.")
+    if not target and x.ndim == 0 and x.dtype.kind in "biu":  # a sum, of one element
+        return to(x, dtype=int64, x_dtype=x.dtype)
     return sum_to(x, target)
 
 
