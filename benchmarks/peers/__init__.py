@@ -1,6 +1,7 @@
 """The same workloads in other frameworks, imported only when installed and asked for."""
 
 import importlib
+import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -19,11 +20,13 @@ class Peer:
     package : what is imported, and what pip calls it.
     adapter : the module of `benchmarks.peers` that holds its programs.
     eager : the name of the way that runs op by op, for one that compiles.
+    program : what must be installed beside it.
     """
 
     package: str
     adapter: str
     eager: str = ""
+    program: str = ""
 
 
 PEERS = {
@@ -33,14 +36,25 @@ PEERS = {
     "jax.jit": Peer("jax", "with_jax", eager="jax"),
     "pytensor.python": Peer("pytensor", "with_pytensor"),
     "pytensor": Peer("pytensor", "with_pytensor", eager="pytensor.python"),
+    "tinygrad": Peer("tinygrad", "with_tinygrad", program="clang"),
+    "tinygrad.jit": Peer("tinygrad", "with_tinygrad", eager="tinygrad", program="clang"),
     "autograd": Peer("autograd", "with_autograd"),
     "numba": Peer("numba", "with_numba"),
 }
 
 
 def installed() -> list[str]:
-    """Return the names of the peers whose packages are installed, without importing them."""
-    return [name for name, peer in PEERS.items() if find_spec(peer.package) is not None]
+    """Return the names of the peers whose packages and programs are installed, without importing them."""
+    return [name for name, peer in PEERS.items() if not lacks(peer)]
+
+
+def lacks(peer: Peer) -> str:
+    """Return what a peer lacks, and how it is installed; empty if it can run."""
+    if find_spec(peer.package) is None:
+        return f"{peer.package} is not installed (pip install {peer.package})"
+    if peer.program and shutil.which(peer.program) is None:
+        return f"{peer.package} compiles with {peer.program}, which is not installed (apt-get install {peer.program})"
+    return ""
 
 
 def chosen(text: str | None) -> tuple[list[str], list[str]]:
@@ -66,9 +80,8 @@ def chosen(text: str | None) -> tuple[list[str], list[str]]:
     lacking: dict[str, list[str]] = {}
     for name in wanted:
         if name not in known:
-            lacking.setdefault(PEERS[name].package, []).append(name)
-    lines = [f"without {' and '.join(names)}: {package} is not installed (pip install {package})"
-             for package, names in lacking.items()]  # fmt: skip
+            lacking.setdefault(lacks(PEERS[name]), []).append(name)
+    lines = [f"without {' and '.join(names)}: {reason}" for reason, names in lacking.items()]
     return [name for name in wanted if name in known], lines
 
 

@@ -13,7 +13,7 @@ import static
 from benchmarks import machine
 from benchmarks.lab import command as laboratory
 from benchmarks.lab import ladder as ladders
-from benchmarks.lab.html import charts, report, semantics, stages
+from benchmarks.lab.html import bars, charts, report, semantics, stages
 from benchmarks.lab.target import Target, UserProgram
 
 FILE = """
@@ -155,6 +155,31 @@ def test_the_slider_has_the_figures_of_the_record(record):
     assert costs["dynamic"]["call"] == record["workloads"][0]["ladder"]["rungs"][0]["call"]
     marker = charts.cumulative(costs, "disk")
     assert 'class="marker"' in marker
+
+
+def test_texts_of_charts_stay_inside_them_on_phones():
+    value = dict.fromkeys(("value", "low", "high", "share"), 0.4)
+    big = [{"name": f"loops and traffic that fusion saves {i}", "kind": "way", **value} for i in range(3)]
+    big[0]["value"] = -0.4
+    once = {e: {s: {"first call": 9.0, "import": 1.0} for s in ("cold", "disk")} for e in ENGINES}
+    pieces = [{"name": "t", "nbytes": 123_456_789, "first": 0, "last": 5, "offset": 0}]
+    costs = {
+        e: {"once": {"cold": 1.0, "disk": 0.5}, "call": dict.fromkeys(("value", "low", "high"), 0.1)} for e in ENGINES
+    }
+    sheet = (Path(report.__file__).parent / "page.css").read_text()
+    letter = 0.55 * int(re.search(r"max-width: 40rem\) { .chart { font-size: (\d+)px", sheet).group(1))
+    drawn = [
+        bars.waterfall(big, 1.0), bars.phases(once), bars.arena(pieces), charts.cumulative(costs, "cold"),
+        charts.sweep([(10.0, {"static": 1e-6}), (100.0, {"static": 1e-4})], "n"),
+    ]  # fmt: skip
+    for text in drawn:
+        found = re.findall(r'<text [^>]*?x="([-\d.]+)" y="([-\d.]+)" text-anchor="(\w+)">([^<]*)', text)
+        assert found
+        for x, y, anchor, words in found:
+            left = float(x) - {"start": 0, "middle": 0.5, "end": 1}[anchor] * letter * len(words)
+            assert left >= 0, words
+            assert left + letter * len(words) <= charts.WIDTH, words
+            assert float(y) >= 15 or "end" not in anchor, words
 
 
 def test_a_sweep_is_a_chart():

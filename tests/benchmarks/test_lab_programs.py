@@ -313,11 +313,16 @@ def test_peers_that_are_missing_are_named(monkeypatch):
             "without torch and torch.compile: torch is not installed (pip install torch)",
             "without jax and jax.jit: jax is not installed (pip install jax)",
             "without pytensor.python and pytensor: pytensor is not installed (pip install pytensor)",
+            "without tinygrad and tinygrad.jit: tinygrad is not installed (pip install tinygrad)",
             "without autograd: autograd is not installed (pip install autograd)",
             "without numba: numba is not installed (pip install numba)",
         ],
     )
     assert peers.chosen(None) == ([], [])
+    monkeypatch.setattr(peers, "find_spec", lambda package: package)
+    monkeypatch.setattr(peers.shutil, "which", lambda program: None)
+    needs = "tinygrad compiles with clang, which is not installed (apt-get install clang)"
+    assert peers.chosen("tinygrad.jit, jax") == (["jax"], [f"without tinygrad.jit: {needs}"])
 
 
 def test_options_are_those_of_a_namespace():

@@ -7,21 +7,27 @@ from typing import Any
 
 from benchmarks.lab.html.charts import LEFT, NAMES, RIGHT, WIDTH, box, label, picture
 from benchmarks.terminal import seconds
+from static.reports.costs import amount
 
 COLOURS = 10
+LETTER = 11
+"""Pixels that a letter takes at most: on phones, where texts are larger beside the picture."""
+VALUE = 17 * LETTER
+"""Room for a number to the right of a bar."""
 
 
 def waterfall(segments: Sequence[dict[str, Any]], eager: float) -> str:
     """Return bars from the eager call down to nothing, each with its interval."""
-    row, left = 26, 250
-    scale = (WIDTH - left - 120) / max(eager, 1e-12)
+    row = 44
+    tops = [eager - sum(before["value"] for before in segments[:i]) for i in range(len(segments) + 1)]
+    scale = (WIDTH - VALUE) / max(eager, *tops, 1e-12)
     parts: list[str] = []
 
     def bar(y: float, start: float, length: float, kind: str, name: str, text: str, told: str) -> None:
         first, size = max(min(start, start + length), 0.0), abs(length)
-        parts.append(label(left - 8, y + 16, name, "end"))
-        parts.append(box(left + first * scale, y + 4, size * scale, row - 8, kind, told))
-        parts.append(label(left + (first + size) * scale + 5, y + 16, text))
+        parts.append(label(0, y + 19, name))
+        parts.append(box(first * scale, y + 24, size * scale, 14, kind, told))
+        parts.append(label((first + size) * scale + 5, y + 37, text))
 
     bar(0, 0.0, eager, "whole", "the eager call", seconds(eager), "the eager call")
     at = eager
@@ -39,23 +45,24 @@ def phases(once: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
     rows = [(f"{engine}, {NAMES.get(s, s)}", found) for engine, starts in once.items() for s, found in starts.items()]
     names = list(dict.fromkeys(name for _, found in rows for name in found))
     most = max(sum(max(v, 0) for v in found.values()) for _, found in rows)
-    row, left = 30, 150
-    scale, parts = (WIDTH - left - 90) / most, []
+    row = 44
+    scale, parts = (WIDTH - VALUE) / most, []
     for i, (title, found) in enumerate(rows):
-        y, x = i * row, float(left)
-        parts.append(label(left - 8, y + 19, title, "end"))
+        y, x = i * row, 0.0
+        parts.append(label(0, y + 19, title))
         for name, value in found.items():
             size = max(value, 0) * scale
             style = f"p{names.index(name) % COLOURS}"
-            parts.append(box(x, y + 5, size, row - 10, style, f"{name}: {seconds(max(value, 0))}"))
+            parts.append(box(x, y + 24, size, 14, style, f"{name}: {seconds(max(value, 0))}"))
             x += size
-        parts.append(label(x + 5, y + 19, seconds(sum(found.values()))))
-    y, x = len(rows) * row + 8, float(left)
+        parts.append(label(x + 5, y + 37, seconds(sum(found.values()))))
+    y, x = len(rows) * row + 12, 0.0
     for k, name in enumerate(names):
-        if x > WIDTH - 120:
-            x, y = float(left), y + 20
-        parts += [box(x, y, 12, 12, f"p{k % COLOURS}"), label(x + 16, y + 11, name)]
-        x += 40 + 7 * len(name)
+        wide = 40 + LETTER * len(name)
+        if x + wide > WIDTH:
+            x, y = 0.0, y + 26
+        parts += [box(x, y, 12, 12, f"p{k % COLOURS}"), label(x + 16, y + 12, name)]
+        x += wide
     return picture(y + 24, "".join(parts), "one-off cost by phase")
 
 
@@ -73,7 +80,7 @@ def arena(pieces: Sequence[Mapping[str, Any]]) -> str:
         told = f"{p['name']}: {p['nbytes']:,} bytes, kernel calls {p['first']} to {p['last']}"
         size = (p["last"] - p["first"] + 1) * wide, p["nbytes"] * high
         parts.append(box(LEFT + p["first"] * wide, top, *size, f"p{i % COLOURS}", told))
-    parts.append(label(LEFT - 6, 20, f"{total:,} B", "end"))
+    parts.append(label(LEFT - 6, 20, amount(total, "B"), "end"))
     parts.append(label(WIDTH / 2, height - 8, f"kernel calls, 0 to {calls - 1}", "middle"))
     return picture(height, "".join(parts), "memory over time")
 

@@ -11,7 +11,7 @@ from benchmarks.terminal import seconds
 from static.reports.costs import amount
 
 WIDTH, HEIGHT = 720, 280
-LEFT, RIGHT, TOP, BOTTOM = 70, 16, 14, 42
+LEFT, RIGHT, TOP, BOTTOM = 100, 30, 20, 50
 DECADES = 7
 """Calls on the axis of the cumulative cost: from 1 to 10^7."""
 
@@ -48,9 +48,8 @@ class Axis:
 
 
 def picture(height: float, body: str, name: str) -> str:
-    """Return a drawing as wide as the page."""
-    drawn = f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(name)}">{body}</svg>'
-    return f'<div class="wide" tabindex="0">{drawn}</div>'
+    """Return a drawing as wide as the page, a phone's too, where its texts are larger beside it."""
+    return f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(name)}">{body}</svg>'
 
 
 def label(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
@@ -79,7 +78,7 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, x_text: Any, y_text: Any
     for value in x.ticks:
         parts.append(f'<line class="grid" x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
         parts.append(
-            f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{escape(x_text(value))}</text>'
+            f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{escape(x_text(value))}</text>'
         )
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>')
     return picture(HEIGHT, f"<title>{escape(name)}: {escape(y_label)}</title>{''.join(parts)}{body}", name)
@@ -118,12 +117,25 @@ def cumulative(costs: dict[str, Any], start: str) -> str:
     for engine, total in totals.items():
         at = {end: [(x(n), y(t)) for n, t in zip(counts, values, strict=True)] for end, values in total.items()}
         body += band(at["high"], at["low"], engine) + line(at["value"], engine)
-        body += label(at["value"][-1][0] - 4, at["value"][-1][1] - 6, engine, "end", engine)
+        dearer = total["value"][-1] == max(t["value"][-1] for t in totals.values())
+        end, last = at["value"][-1]
+        body += label(end - 4, max(last - 6, 18.0) if dearer else last + 20, engine, "end", engine)
     span = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}"'
     body += f'<line class="marker" {span} x1="{LEFT}" x2="{LEFT}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
     return frame(
-        x, y, "calls", "seconds in all", lambda n: amount(n, "").strip(), seconds, body, f"cumulative cost, {start}"
+        x, y, "calls", "seconds in all", lambda n: amount(n, "").strip(), long, body, f"cumulative cost, {start}"
     )
+
+
+def long(value: float) -> str:
+    """Return a power of ten of seconds for an axis, in few letters.
+
+    Examples
+    --------
+    >>> long(1000.0), long(1e6)
+    ('1000 s', '1e6 s')
+    """
+    return seconds(value) if value < 1e5 else f"1e{round(math.log10(value))} s"
 
 
 def sweep(points: Sequence[tuple[float, dict[str, float]]], name: str) -> str:
