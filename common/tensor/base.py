@@ -142,7 +142,8 @@ def wrap(payload: Any) -> TensorBase:
         return trace.wrap(payload)
     tensor: TensorBase = _new(InferenceTensor if mode.tracing and mode.is_inference_mode_enabled() else Tensor)
     tensor.payload = payload if type(payload) is np.ndarray else np.asarray(payload)
-    tensor.grad_fn, tensor.output_nr, tensor._grad, tensor._requires_grad = None, 0, None, False
+    tensor.grad_fn = tensor._grad = tensor._family = None
+    tensor.output_nr, tensor._requires_grad = 0, False
     return tensor
 
 
@@ -197,7 +198,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
         self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = None
+        self._grad = self._family = None
         if requires_grad is not False:
             if not isinstance(requires_grad, bool):
                 raise ArgumentError(

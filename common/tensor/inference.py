@@ -30,7 +30,7 @@ def mark(x: TensorBase, on: bool = True) -> None:
 
 def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) -> None:
     """Mark the results of an op that has run outside a trace: a view is what its operand is."""
-    if hasattr(results[0], "_family"):  # a view
+    if getattr(results[0], "_family", None) is not None:  # a view
         on = type(operands[0]) is InferenceTensor
         if not on and mode.is_inference_mode_enabled():  # a view of a tensor of outside: nothing is recorded, yet
             for x in results:

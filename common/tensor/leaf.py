@@ -39,7 +39,7 @@ class Leaf(TensorBase):
         self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = None
+        self._grad = self._family = None
         if requires_grad:
             if self.payload.dtype.kind != "f":
                 raise DTypeError(
@@ -103,7 +103,7 @@ class Buffer(Leaf):
         """A buffer over an array that nothing else refers to, such as a compiled program's result: no copy."""
         buffer = object.__new__(cls)
         buffer.payload, buffer.name, buffer._requires_grad = array, "", False
-        buffer.grad_fn, buffer.output_nr, buffer._grad = None, 0, None
+        buffer.grad_fn, buffer.output_nr, buffer._grad, buffer._family = None, 0, None, None
         return buffer
 
 

@@ -155,7 +155,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t: Any = _new(Tensor)
     t.payload = y if type(y) is _ndarray else np.asarray(y)
     t.output_nr = 0
-    t._grad = None
+    t._grad = t._family = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
         note_array(operands[0], t, op, attrs)
     if wanted and found.recorded and _grad_enabled():

@@ -203,7 +203,7 @@ def leave_family(x: Any) -> None:
         for view in known.alive():
             view._family = LEFT
     if known is not None:
-        del x._family
+        x._family = None
 
 
 def family_of(x: Any) -> tuple[Family | None, Any, tuple[ViewStep, ...]]:

@@ -33,7 +33,8 @@ Saved = Iterator[tuple[int, np.ndarray]]
 #: Number of the newest in-place write.
 last_write = -1
 
-_EVERYTHING = (0, 1 << 64)
+_END = 1 << 64
+_EVERYTHING = (0, _END)
 
 
 class _Writes(dict[tuple[int, int], Write]):
@@ -75,15 +76,15 @@ def number_write() -> int:
 
 def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     """Note that `array`'s memory is being overwritten."""
-    base = array
-    while type(above := base.base) is np.ndarray:
-        base = above
-    if above is not None:
-        base = owner_of(base)
-    writes = _log.get(id(base)) or _writes(base)
-    number = number_write()
-    bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
-    writes[bounds] = (number, *bounds, code, lasti)
+    global last_write
+    last_write = number = next_number()
+    if array.base is None:
+        writes = _log.get(id(array)) or _writes(array)
+        writes[_EVERYTHING] = number, 0, _END, code, lasti
+    else:
+        writes = _writes(owner_of(array))
+        low, high = bounds = _extent(array) or byte_bounds(array)
+        writes[bounds] = number, low, high, code, lasti
     writes.count[0] += 1
 
 

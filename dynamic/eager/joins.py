@@ -100,7 +100,7 @@ def _joining(name: str) -> Callable[[Sequence[Any], int], Any]:
         t = _new(Tensor)
         t.payload = y
         t.output_nr = 0
-        t._grad = None
+        t._grad = t._family = None
         if wanted and _grad_enabled() and way[1].recorded:
             found: Recipe = way[1]
             node = _new(Node)

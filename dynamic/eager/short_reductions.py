@@ -50,7 +50,7 @@ def _reduction(op: Op, depth: int) -> Callable[..., Any]:
         t = _new(Tensor)
         t.payload = y
         t.output_nr = 0
-        t._grad = None
+        t._grad = t._family = None
         if input._requires_grad and found.recorded and _grad_enabled():
             e: Edge = input.grad_fn
             node = _new(Node)

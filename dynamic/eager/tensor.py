@@ -116,7 +116,7 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
         t = _new(Tensor)
         t.payload = y
         t.output_nr = 0
-        t._grad = None
+        t._grad = t._family = None
         if (a._requires_grad or b._requires_grad) and _grad_enabled():
             e: Edge = a.grad_fn
             if e is None:
@@ -189,7 +189,7 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
         t = _new(Tensor)
         t.payload = y
         t.output_nr = 0
-        t._grad = None
+        t._grad = t._family = None
         if (a._requires_grad or b._requires_grad) and _grad_enabled():
             e: Edge = a.grad_fn
             if e is None:
@@ -253,7 +253,7 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
         t = _new(Tensor)
         t.payload = y
         t.output_nr = 0
-        t._grad = None
+        t._grad = t._family = None
         if a._requires_grad and _grad_enabled():
             e: Edge = a.grad_fn
             node = _new(Node)

@@ -23,7 +23,7 @@ from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
 from common.ops import functional
 from common.tensor import boundary
-from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.base import InferenceTensor, Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.node import Node, next_number
 from common.tensor.view_families import Family, show_unrecorded, unrecorded
@@ -306,6 +306,10 @@ def _getitem(self: Any, key: Any) -> Any:
         return _general_getitem(self, key)
     known = key if type(key) is int else known_key(key)
     if known is None:
+        if type(key) is Tensor and not (mode.inference_seen or (self._requires_grad and _grad_enabled())):
+            x, k = self.payload, key.payload
+            if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim:
+                return wrap(x[k])
         return _general_getitem(self, key)
     try:
         way = recent_parts.get(known)

@@ -71,11 +71,39 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
     x.grad_fn, x.output_nr, x._requires_grad = node, 0, True
 
 
+def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
+    """Write where nothing is recorded, at a mask or at rows by number, as numpy does; whether that was done."""
+    k = key.payload
+    if mode.inference_seen or not x.flags.writeable or (_grad_enabled() and is_recorded(self)):
+        return False
+    if (type(value) is float or type(value) is int) and x.dtype.kind == "f":
+        v = number(value, x.dtype)
+    elif type(value) is Tensor and (v := value.payload).dtype == x.dtype:
+        if (value._requires_grad and _grad_enabled()) or np.may_share_memory(x, v):
+            return False
+    else:
+        return False
+    if k.dtype == bool:
+        if k.shape != x.shape or v.ndim:
+            return False
+        np.putmask(x, k, v)
+        return True
+    if k.dtype != np.int64 or k.ndim != 1 or not x.ndim or (v.ndim and v.shape != (len(k), *x.shape[1:])):
+        return False
+    try:
+        x[k] = v
+    except IndexError:
+        return False
+    return True
+
+
 def _setitem(self: Any, key: Any, value: Any) -> None:
     """`x[key] = value`; the short path is a write of a number, or a tensor of the same dtype."""
     x = self.payload
     known = key if type(key) is int else known_key(key)
     if mode.tracing or known is None or type(x) is not np.ndarray:
+        if type(key) is Tensor and type(x) is np.ndarray and not mode.tracing and _is_written_at(self, x, key, value):
+            return log_write(x, *user_frame(2))
         return general(self, key, value)
     recorded, edge = is_recorded(self), None
     if isinstance(value, TensorBase):

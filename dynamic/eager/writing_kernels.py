@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from sys import _getframe
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,10 @@ import numpy as np
 from common.core import mode
 from common.core.members import give
 from common.core.op import Op
-from common.core.source_lines import user_frame
+from common.core.source_lines import user_files, user_frame
 from common.evaluate import kernels
 from common.evaluate.fused_lines import DelayedOp, expressions
+from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
 from common.methods.in_place_functions import NAMES
 from common.methods.install import IN_PLACE
@@ -37,6 +40,19 @@ _ndarray = np.ndarray
 _grad_enabled = mode.grad_mode.get
 
 
+def _log(x: np.ndarray, frame: FrameType) -> None:
+    """Note that an array has been written where `frame` is, or the user's code behind it."""
+    if (code := frame.f_code).co_filename in user_files:
+        log_write(x, code, frame.f_lasti)
+    else:
+        log_write(x, *user_frame(3))
+
+
+def _is_beside(x: np.ndarray, z: np.ndarray) -> bool:
+    """Whether a kernel that writes to one array may read another as it goes: it lies apart, in order."""
+    return z.flags.c_contiguous and ((x.base is None and z.base is None) or not np.may_share_memory(x, z))
+
+
 def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form of a function, with the general way behind it."""
     general = boundary.guarded(getattr(TensorBase, name), name)
@@ -53,7 +69,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         made = known[key] = _learnt(function, operands, options)
         return made
 
-    def method(self: Any, *others: Any, **options: Any) -> Any:
+    def wide(self: Any, *others: Any, **options: Any) -> Any:
         x = self.payload
         if mode.tracing or mode.inference_seen or x.__class__ is not _ndarray or self.__class__ not in KINDS:
             return general(self, *others, **options)
@@ -82,11 +98,31 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if not run or not x.flags.carray:
             return general(self, *others, **options)
         for z in arrays:
-            if z is not x and (not z.flags.c_contiguous or np.may_share_memory(x, z)):
+            if z is not x and not _is_beside(x, z):
                 return general(self, *others, **options)
-        run(arrays)
-        log_write(x, *user_frame(2))
+        run(*arrays)
+        _log(x, _getframe(2))
         return self
+
+    def method(self: Any, *others: Any, **options: Any) -> Any:
+        """The commonest operands: one tensor with memory of its own, or one number."""
+        if len(others) == 1 and not (options or mode.tracing or mode.inference_seen) and self.__class__ in KINDS:
+            x, other = self.payload, others[0]
+            if other.__class__ in KINDS:
+                z = other.payload
+                run = known.get((x.shape, x.dtype, z.shape, z.dtype))
+                if run and x.base is None and z.base is None and x is not z and x.flags.carray and z.flags.c_contiguous:
+                    if not _grad_enabled() or not (other._requires_grad or is_recorded(self)):
+                        run(x, z)
+                        _log(x, _getframe(1))
+                        return self
+            elif (other.__class__ is float or other.__class__ is int) and other:
+                run = known.get((x.shape, x.dtype, other.__class__, other))
+                if run and x.flags.carray and not (_grad_enabled() and is_recorded(self)):
+                    run(x)
+                    _log(x, _getframe(1))
+                    return self
+        return wide(self, *others, **options)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -149,13 +185,62 @@ def _kernel(line: OpLine, result: Any) -> Any:
     source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
     call = kernels.compiled(source, "fused")
 
-    def run(arrays: list[np.ndarray]) -> None:
-        call(*arrays, *constants, arrays[0], rows, columns)
+    def run(x: np.ndarray, *others: np.ndarray) -> None:
+        call(x, *others, *constants, x, rows, columns)
 
-    return run
+    def run_two(x: np.ndarray, z: np.ndarray) -> None:
+        call(x, z, x, rows, columns)
+
+    return run_two if len(tensors) == 2 and not constants else run
 
 
-METHODS: dict[str, Any] = {}
+def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A method that gives all elements one value, or those of another tensor, with the general way behind it.
+
+    Parameters
+    ----------
+    value_of : ``value_of(x, *given)`` is what is written to the array x; None leaves it to the general way.
+    """
+    general = boundary.guarded(getattr(TensorBase, name), name)
+
+    def method(self: Any, *given: Any, **options: Any) -> Any:
+        x = self.payload
+        if options or mode.tracing or mode.inference_seen or self.__class__ not in KINDS or x.__class__ is not _ndarray:
+            return general(self, *given, **options)
+        if x.flags.carray:
+            if not (_grad_enabled() and is_recorded(self)) and (value := value_of(x, *given)) is not None:
+                if not filled(x, value):
+                    x[...] = value
+                _log(x, _getframe(1))
+                return self
+        return general(self, *given, **options)
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def _zero(x: np.ndarray, *given: Any) -> Any:
+    return None if given else number(0, x.dtype)
+
+
+def _number(x: np.ndarray, *given: Any) -> Any:
+    """A number that is rounded once to the array's dtype."""
+    if len(given) != 1 or given[0].__class__ is not float or x.dtype.kind != "f":
+        return None
+    return number(given[0], x.dtype)
+
+
+def _elements(x: np.ndarray, *given: Any) -> Any:
+    """The array of another tensor of the same form, without a history that would be lost."""
+    if len(given) != 1 or (other := given[0]).__class__ not in KINDS or (other._requires_grad and _grad_enabled()):
+        return None
+    z = other.payload
+    return z if z is not x and z.shape == x.shape and z.dtype == x.dtype else None
+
+
+METHODS: dict[str, Any] = {
+    "zero_": _setting("zero_", _zero), "fill_": _setting("fill_", _number), "copy_": _setting("copy_", _elements),
+}  # fmt: skip
 for _operator, _name in IN_PLACE.items():
     METHODS[f"{_name}_"] = _over(f"{_name}_", getattr(functional, _name))
     METHODS[f"__i{_operator}__"] = METHODS[f"{_name}_"]

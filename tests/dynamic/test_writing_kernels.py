@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+import static
 from common.core import mode
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
@@ -73,3 +74,66 @@ def test_what_the_kernel_may_not_do_takes_the_general_way():
     q = p * 1
     q.add_(x)
     assert q.grad_fn.name() == "AddBackward0"
+
+
+def _positive(x):
+    return (x > 0) | (x != x)
+
+
+#: Writes at masks and at rows by number, some of them twice.
+PLACES = {
+    "a number at a mask": lambda x, rows, y: x.__setitem__(_positive(x), 0.5),
+    "a negative zero": lambda x, rows, y: x.__setitem__(_positive(x), -0.0),
+    "an int": lambda x, rows, y: x.__setitem__(_positive(x), 7),
+    "a number in rows": lambda x, rows, y: x.__setitem__(rows, 2.5),
+    "rows from the end": lambda x, rows, y: x.__setitem__(rows - len(x), y[: len(rows), : x.shape[1]]),
+    "its own rows": lambda x, rows, y: x.__setitem__(rows, x[rows] * 3),
+    "one row": lambda x, rows, y: x.__setitem__(rows, y[0, : x.shape[1]]),
+}
+PARTS = {"all": lambda x: x, "rows": lambda x: x[1:], "columns": lambda x: x.t(), "steps": lambda x: x[::2]}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", PLACES)
+def test_masks_and_rows_are_written_as_in_a_compiled_program(name, part):
+    def program(x, rows, y):
+        whole = x.clone()
+        shown = PARTS[part](whole)
+        PLACES[name](shown, rows % len(shown), y)
+        return whole
+
+    rng = np.random.default_rng(5)
+    x, y = (rng.normal(size=(9, 9)).astype("float32") for _ in range(2))
+    x[0, :3] = np.nan, -0.0, np.inf
+    given = x, np.array([3, 0, 3, 8, 1, 3]), y
+    eager = program(*map(tw.tensor, given))
+    assert eager.numpy().tobytes() == static.function(program)(*given).numpy().tobytes()
+    shown = PARTS[part](eager)
+    assert shown[_positive(shown)].numpy().tobytes() == shown.masked_select(_positive(shown)).numpy().tobytes()
+
+
+def test_what_is_recorded_watched_or_wrong_at_masks_and_rows_goes_the_general_way():
+    x = tw.ones(3, 2, requires_grad=True)
+    y = x * 1
+    y[tw.tensor([0, 2])] = 5.0
+    y[y > 4] = 6.0
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 0], [1, 1], [0, 0]]
+    with pytest.raises(IndexError, match="3"):
+        tw.ones(3)[tw.tensor([3])] = 1.0
+    z, w = tw.ones(3), tw.ones(3, requires_grad=True)
+    product = z * w
+    z[z > 0] = 2.0
+    with pytest.raises(RuntimeError, match="inplace"):
+        product.sum().backward()
+    with pytest.raises(RuntimeError, match="leaf"):
+        w[tw.tensor([0])] = 1.0
+    assert tw.ones(3).zero_().fill_(2.0).copy_(tw.arange(3.0)).tolist() == [0, 1, 2]
+    for write in (lambda t: t.zero_(), lambda t: t.fill_(3.0), lambda t: t.copy_(tw.ones(3)), lambda t: t.add_(z)):
+        product, version = z * w, z._version
+        write(z)
+        assert z._version == version + 1
+        with pytest.raises(RuntimeError, match="inplace"):
+            product.sum().backward()
+        with pytest.raises(RuntimeError, match="leaf"):
+            write(w)

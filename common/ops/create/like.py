@@ -10,12 +10,13 @@ from common.core import mode
 from common.core.dispatch import NO_ATTRS
 from common.core.docstrings import sections_of
 from common.core.op import Op
-from common.evaluate.specialise import run
+from common.evaluate import specialise
 from common.ops.create.creation import full
 from common.ops.math.arithmetic import ones_like as ones_like_
 from common.ops.math.arithmetic import zeros_like as zeros_like_
 from common.ops.math.cast import to
 from common.tensor.arrays import dtype_or
+from common.tensor.base import TensorBase, wrap
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -91,11 +92,10 @@ def fill(x: Any, value: Any) -> Any:
 
 
 def _like(op: Op, x: Any, dtype: Any) -> Any:
-    from common.tensor.base import TensorBase, wrap
-
-    if dtype is None and isinstance(x, TensorBase) and type(x.payload) is np.ndarray:
+    if dtype is None and isinstance(x, TensorBase) and type(array := x.payload) is np.ndarray:
         if not (mode.tracing or mode.inference_seen):  # the commonest case, by itself
-            return wrap(run(op, (x.payload,), NO_ATTRS))
+            found = specialise.find(op, NO_ATTRS, array) or specialise.prepare(op, (array,), NO_ATTRS)
+            return wrap(found.run(array))
     y = op(x.detach() if isinstance(x, TensorBase) else x)  # a constant has no gradient
     wanted = dtype_or(dtype, y.dtype)
     return y if wanted == y.dtype else to(y, dtype=wanted, x_dtype=y.dtype)
