@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the tests how much to prove."""
+    """Tell the tests how much to prove, and give what they and their processes leave a folder that goes with them."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # pytest keeps its own for a look
+    folder = tempfile.TemporaryDirectory(prefix="twingrad-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    os.environ["TMPDIR"] = tempfile.tempdir = folder.name
     proofs.quick = config.getoption("quick")
     proofs.sampled = config.getoption("markexpr") == "not slow"
 

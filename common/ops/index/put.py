@@ -224,7 +224,7 @@ def check_slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, 
 def _row(op: str, index: Any) -> Any:
     if index.ndim > 1:
         raise ShapeError(f"{op}(): Index is supposed to be a vector, got shape {list(index.shape)}")
-    return reshape(index, -1)
+    return index if index.ndim == 1 else reshape(index, -1)
 
 
 # ------------------------------------------------------------------ places
