@@ -8,6 +8,7 @@ down as in `dynamic.eager.remembered`, once the same question has come often (`p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from math import prod
 from sys import _getframe
 from types import FrameType
@@ -215,8 +216,7 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
                 return self
         return general(self, *given, **options)
 
-    method.__name__, method.__doc__ = name, general.__doc__
-    return method
+    return update_wrapper(method, general)
 
 
 def _zero(x: np.ndarray, *given: Any) -> Any:
