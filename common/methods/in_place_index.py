@@ -14,6 +14,7 @@ from common.methods.in_place import apply_in_place
 from common.methods.setitem import falses, fill_masked, setitem
 from common.ops.index import put
 from common.ops.index.put import Put
+from common.ops.index.scatter_reduce import scatter
 from common.ops.index.written_values import as_value
 from common.ops.shape.view import expand, reshape
 from common.tensor.base import TensorBase
@@ -93,10 +94,12 @@ def fill_diagonal_(self: TensorBase, fill_value: float, wrap: bool = False) -> T
     return self
 
 
-def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None) -> TensorBase:
+def scatter_(
+    self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> TensorBase:
     """In place: see `scatter`."""
-    if self.ndim == 0:
-        return assign(self, put.scatter(self, dim, _given(index), _given(src), value=value), "scatter")
+    if self.ndim == 0 or reduce is not None:
+        return assign(self, scatter(self, dim, _given(index), _given(src), value=value, reduce=reduce), "scatter")
     return _apply(self, put.put_scattered(self, dim, _given(index), _given(src), value), "scatter")
 
 

@@ -45,8 +45,8 @@ CONTENTS = {
     "index.masks":
         "argwhere masked_fill masked_scatter masked_select nonzero where | masked_fill",
     "index.nonzero_static": "nonzero_static |",
-    "index.put": "index_add index_copy index_fill index_put put scatter take take_along_dim |",
-    "index.scatter_reduce": "index_reduce scatter_reduce |",
+    "index.put": "index_add index_copy index_fill index_put put take take_along_dim |",
+    "index.scatter_reduce": "index_reduce scatter scatter_reduce |",
     "index.taken": "| taken",
     "index.written_values": "",
     "linalg.add_products": "addbmm addmm addmv addr baddbmm |",

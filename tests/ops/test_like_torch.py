@@ -29,6 +29,7 @@ RETURNS = [
     (lambda tw, x, w: tw.native_group_norm(x, w, None, 2, 2, 1, 1, 0.0)[1], [a([0, 2], [4, 6]), a(1, 2)], a([1], [5])),
     (lambda tw, x: tw.nn.functional.multilabel_margin_loss(x, tw.tensor(0)), [a(0.5)[0]], np.float32(0)),
     (lambda tw, x: tw.nn.functional.batch_norm(x, None, None, training=True), [np.zeros(0, F32)], np.zeros(0, F32)),
+    (lambda tw, x: tw.nn.functional.batch_norm(x, x, x), [np.zeros(0, F32)], np.zeros(0, F32)),
     (lambda tw, x: tw.grad(lambda x: tw.masked.norm(x, 0, ()).sum())(x), [a(2, 0)], a(0, 0)),
     (lambda tw, x, g: tw.grad(lambda g: tw.nn.functional.grid_sample(x, g, "nearest", align_corners=True).sum())(g),
      [np.ones((1, 1, 2, 2), F32), np.ones((1, 1, 3, 2), F32)], np.zeros((1, 1, 3, 2), F32)),
@@ -92,6 +93,14 @@ RETURNS = [
     (lambda tw, x: tw.unravel_index(x, (4, 300))[1], [a(200, 100, dtype=np.uint8)], a(200, 100, dtype=I64)),
     (lambda tw, x: tw.nn.functional.interpolate(x, 3, mode="bilinear"), [a([[[0, 255], [255, 100]]], dtype=np.uint8)],
      a([[[0, 128, 255], [128, 153, 178], [255, 178, 100]]], dtype=np.uint8)),
+    (lambda tw, x, i, v: tw.scatter(x, 0, i, v, reduce="add"), [a(1, 1, 1), a(0, 0, 1, dtype=I64), a(1, 2, 3)],
+     a(4, 4, 1)),
+    (lambda tw, x, i: tw.scatter(x, 0, i, 2, reduce="multiply"), [a(1, 1, 1), a(0, 0, 1, dtype=I64)], a(4, 2, 1)),
+    (lambda tw, i: tw.zeros(3, dtype=tw.int64).scatter_(0, i, 1, reduce="add"), [a(0, 0, 1, dtype=I64)],
+     a(2, 1, 0, dtype=I64)),
+    (lambda tw, x: tw.masked.cumsum(x, 0), [a(1, 2, dtype=np.int8)], a(1, 3, dtype=np.int8)),
+    (lambda tw, x, y: tw.nn.functional.cosine_embedding_loss(x, x, y), [a([3, 4], dtype=I64), a(1, dtype=I64)],
+     np.float32(0)),
     (lambda tw: tw.tril_indices(2, 2, dtype=tw.int32), [], a([0, 1, 1], [0, 0, 1], dtype=np.int32)),
 ]  # fmt: skip
 
@@ -147,6 +156,8 @@ REFUSES = [
      "must be either sum, prod, mean, amax or amin, got middle"),
     (lambda tw, x, n: tw.segment_reduce(x, "sum", offsets=n), [a(1), np.zeros(0, I64)], RuntimeError, "at least one"),
     (lambda tw, x: tw.narrow(x, 0, tw.tensor(True), 1), [a(1, 2)], RuntimeError, "0-dim integral Tensor"),
+    (lambda tw, x, i: tw.scatter(x, 0, i, 2, reduce="max"), [a(1), a(0, dtype=I64)], RuntimeError,
+     "reduce argument must be either add or multiply"),
     (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
 ]  # fmt: skip
 

@@ -303,39 +303,6 @@ def put(x: Any, index: Any, src: Any, accumulate: bool = False) -> Any:
     return reshaped(write.on(reshape(x, -1)), tuple(x.shape), "PutBackward0")
 
 
-def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
-    """`x` with elements of `src` at `index` along `dim`: ``x[index[i][j]][j] = src[i][j]`` for dim 0, and so on.
-
-    Of several elements for one place the last one in C order of `index` stays.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension that `index` selects from.
-    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
-    src : (...), not smaller than `index`, of the dtype of `x`; or a number.
-    value : a number instead of `src`.
-
-    Raises
-    ------
-    IndexRangeError : an index outside the dimension; negative indices are outside.
-    DTypeError : `index` is not int64 or int32, or src has another dtype than x.
-    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
-    ArgumentError : both or neither of `src` and `value`.
-
-    Examples
-    --------
-    >>> import dynamic as tw
-    >>> tw.scatter(tw.zeros(2, 3), 1, tw.tensor([[2], [0]]), value=5)
-    tensor([[0., 0., 5.],
-            [5., 0., 0.]])
-    """
-    if x.ndim == 0:
-        y = scatter(row(x), dim, row(index), row(src), value=value)
-        return reshaped(y, (), f"ScatterBackward{int(src is None)}")
-    return put_scattered(x, dim, index, src, value).on(x)
-
-
 def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     """The write of `scatter`."""
     require_index("scatter", index)
@@ -383,5 +350,5 @@ def all_indices(x: Any, axis: int, index: Any) -> list[Any]:
 
 
 __all__ = [
-    "index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "take", "take_along_dim",
+    "index_add", "index_copy", "index_fill", "index_put", "put", "take", "take_along_dim",
 ]  # fmt: skip

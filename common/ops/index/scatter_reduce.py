@@ -1,4 +1,4 @@
-"""scatter_reduce and index_reduce: elements that are sent to one place are joined there."""
+"""scatter, scatter_reduce and index_reduce: elements that are sent to one place replace what is there, or join it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import numpy as np
 from common.core.dtypes import bool_, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import normalize_dim
+from common.core.unbroadcast import reshaped
 from common.ops.create.like import full_like
 from common.ops.index.coordinates import family
 from common.ops.index.gather import require_index, row, scatter_add
-from common.ops.index.put import all_indices, check_scattered, check_slices
+from common.ops.index.put import all_indices, check_scattered, check_slices, put_scattered
 from common.ops.index.written_values import number_like, of_dtype, same_dtype
 from common.ops.math.compare import clamp_min
 from common.ops.math.division import floor_divide
-from common.ops.shape.view import reshape
+from common.ops.shape.view import expand, reshape
 
+#: Names of reductions that `scatter` takes.
+_OLDER = {"add": "sum", "multiply": "prod"}
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
@@ -76,6 +79,49 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         return scatter_add(x, axis, index, src)
 
     return _combined("scatter_reduce", _REDUCTIONS, x, src, reduce, include_self, write, total)
+
+
+def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    """`x` with elements of `src` at `index` along `dim`: ``x[index[i][j]][j] = src[i][j]`` for dim 0, and so on.
+
+    Of several elements for one place the last one in C order of `index` stays.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension that `index` selects from.
+    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
+    src : (...), not smaller than `index`, of the dtype of `x`; or a number.
+    value : a number instead of `src`.
+    reduce : "add" or "multiply": combine elements with those of `x`; an older name of `scatter_reduce`.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension; negative indices are outside.
+    DTypeError : `index` is not int64 or int32, or src has another dtype than x.
+    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
+    ArgumentError : both or neither of `src` and `value`, or another `reduce`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.scatter(tw.zeros(2, 3), 1, tw.tensor([[2], [0]]), value=5)
+    tensor([[0., 0., 5.],
+            [5., 0., 0.]])
+    """
+    if x.ndim == 0:
+        y = scatter(row(x), dim, row(index), row(src), value=value, reduce=reduce)
+        return reshaped(y, (), f"ScatterBackward{int(src is None)}")
+    if reduce is not None:
+        if reduce not in _OLDER:
+            raise ArgumentError("reduce argument must be either add or multiply.")
+        if (src is None) is (value is None):
+            raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
+        number = src if value is None else value
+        if not hasattr(number, "ndim") or number.ndim == 0:
+            src = expand(reshape(number_like(number, x, "scatter"), (1,) * index.ndim), index.shape)
+        return scatter_reduce(x, dim, index, src, _OLDER[reduce])
+    return put_scattered(x, dim, index, src, value).on(x)
 
 
 def index_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -168,4 +214,4 @@ def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
     return int(info.min if reduce == "amax" else info.max)
 
 
-__all__ = ["index_reduce", "scatter_reduce"]
+__all__ = ["index_reduce", "scatter", "scatter_reduce"]

@@ -95,23 +95,25 @@ def prod(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, m
 
 
 def cumsum(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running sums, to which masked elements add nothing.
+    """Running sums, to which masked elements add nothing, in the dtype of the elements.
 
     Parameters
     ----------
     x, dim, dtype, mask : see `masked.sum`.
     """
-    return scans.cumsum(_filled(converted(x, dtype), mask, 0), dim)
+    x = converted(x, dtype)
+    return of_dtype(scans.cumsum(_filled(x, mask, 0), dim), x.dtype)
 
 
 def cumprod(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running products, which masked elements do not change.
+    """Running products, which masked elements do not change, in the dtype of the elements.
 
     Parameters
     ----------
     x, dim, dtype, mask : see `masked.sum`.
     """
-    return scans.cumprod(_filled(converted(x, dtype), mask, 1), dim)
+    x = converted(x, dtype)
+    return of_dtype(scans.cumprod(_filled(x, mask, 1), dim), x.dtype)
 
 
 @sections_of(prod)

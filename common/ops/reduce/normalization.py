@@ -167,11 +167,11 @@ def batch_norm(
     ----------
     Ioffe, Szegedy, Batch normalization, 2015.
     """
+    if x.ndim == 1 and x.shape[0] == 0:  # nothing, of no channels
+        return clone(x)
     if training:
         if isinstance(eps, (int, float)) and eps <= 0:
             raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
-        if x.ndim == 1 and x.shape[0] == 0:  # nothing, of no channels
-            return clone(x)
         (y, _, _), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
         return affine(y, weight, bias)
     mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
