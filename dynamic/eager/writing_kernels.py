@@ -7,6 +7,7 @@ down as in `dynamic.eager.remembered`, once the same question has come often (`p
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from math import prod
@@ -126,6 +127,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return wide(self, *others, **options)
 
     method.__name__, method.__doc__ = name, general.__doc__
+    method.__signature__ = inspect.signature(general)  # type: ignore[attr-defined]
     return method
 
 
