@@ -9,6 +9,8 @@ from common.tensor import boundary
 globals().update(DISTRIBUTED)
 __all__ = list(DISTRIBUTED)
 
+__path__: list[str] = []  # so that imports of modules below are told why there are none
+
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
 

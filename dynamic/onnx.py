@@ -10,6 +10,8 @@ _FUNCTIONS = make(None)
 globals().update(_FUNCTIONS)
 __all__ = list(_FUNCTIONS)
 
+__path__: list[str] = []  # so that imports of modules below are told why there are none
+
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
 

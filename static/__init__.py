@@ -23,6 +23,7 @@ if not _FOUND or not _OWN.samefile(_FOUND):
     )
 
 from common.api import surface
+from common.core.absent_imports import explain_imports
 from common.core.lazy import Late
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
@@ -87,3 +88,4 @@ else:
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)
 
 boundary.close(__name__)
+explain_imports(__name__)

@@ -9,6 +9,8 @@ from common.tensor import boundary
 globals().update(XPU)
 __all__ = list(XPU)
 
+__path__: list[str] = []  # so that imports of modules below are told why there are none
+
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
 

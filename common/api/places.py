@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from common.core import absent
 from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
@@ -38,6 +39,8 @@ def _forward(own: str, target: str) -> Callable[[str], Any]:
     def module_getattr(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
+        if absent.why_there(own.partition(".")[2], name) is not None:
+            absent.refuse(own, name)
         return getattr(sys.modules[target], name)
 
     return module_getattr

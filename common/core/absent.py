@@ -26,6 +26,12 @@ from common.core.errors import MissingAttributeError
 _LINALG = "numpy.linalg and scipy.linalg have it, for x.numpy(), without derivatives; in a trace by pure_callback"
 _SPECIAL = "scipy.special has it, for x.numpy(), without derivatives; in a trace by pure_callback"
 _FUTURE = "not here yet"
+_NO_GPU = "there is no GPU and no device but the CPU; leave it out"
+_ONE_PROGRAM = (
+    "there are no distributed programs of this kind; {tw}.parallel.GlobalBatch trains in several processes, and one "
+    "uses the cores of a machine"
+)
+_OWN_FILES = "files are safetensors plus JSON and hold no code; {tw}.save and {tw}.load write and read them"
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
@@ -42,6 +48,78 @@ HERE = {
     },
 }  # fmt: skip
 
+#: Reasons of names that mean this in some packages only: the packages, the reason, patterns of the names.
+PLACED: tuple[tuple[str, str, str], ...] = (
+    (
+        "distributed",
+        _ONE_PROGRAM,
+        "AllToAllOptions *Options Backend BackendConfig DebugLevel DeviceMesh Dist*Error GradBucket GroupMember "
+        "GroupName P2POp QueueEmptyError Reducer Work algorithms autograd batch_isend_irecv breakpoint c10d_logger "
+        "config constants default_pg_timeout distributed_c10d elastic gather gather_object get_* group "
+        "init_device_mesh is_backend_available launch launcher logging_handlers monitored_barrier new_group "
+        "new_subgroups* nn optim pipeline pipelining record_comm recv_object_list reduce reduce_op "
+        "register_rendezvous_handler remote_device rendezvous rpc run scatter scatter_object_list send_object_list "
+        "set_debug_level* shrink_group split_group supports_complex tensor utils",
+    ),
+    (
+        "cuda xpu mps cpu accelerator",
+        _NO_GPU,
+        "*Error *Stream *StreamContext *GreenContext *Allocator *Graph caching_allocator_* can_device_access_peer "
+        "change_current_allocator check_error clock_rate comm compile_shader current_* default_generators device_* "
+        "empty_host_cache get_* gds graph graphs host_memory_stats init is_* jiterator list_gpu_processes "
+        "load_metallib make_graphed_callables max_memory_reserved mem_get_info memory memory_* nccl nvtx power_draw "
+        "profiler random reset_* set_* sparse stream streams temperature tunable utilization",
+    ),
+    ("backends", "the CPU is the only backend; leave it out", "cusparselt kleidiai mha miopen nnpack quantized xeon"),
+    (
+        "serialization",
+        _OWN_FILES,
+        "SourceChangeWarning register_package check_module_version_greater_or_equal validate_*_device location_tag "
+        "default_restore_location LoadEndianness *_crc32_options *_default_load_endianness *_default_mmap_options "
+        "*safe_globals get_unsafe_globals_in_checkpoint skip_data",
+    ),
+    (
+        "jit",
+        "there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
+        "Attribute Error annotate *onednn_fusion* export_opnames frontend interface isinstance mobile "
+        "optimize_for_inference script_if_tracing set_fusion_strategy strict_fusion",
+    ),
+    (
+        "onnx",
+        "what static compiles becomes an ONNX model; there are no exporters or symbols to set",
+        "errors OnnxExporterError ONNXProgram ExportableModule InputObserver operators symbolic_* utils verification",
+    ),
+    (
+        "utils.data",
+        "there are no data pipes; a Dataset or an IterableDataset goes through DataLoader",
+        "*DataPipe DataChunk datapipes graph* argument_validation functional_datapipe "
+        "guaranteed_datapipes_determinism non_deterministic runtime_validation*",
+    ),
+    (
+        "utils.checkpoint",
+        "checkpoint recomputes all ops of a block, and there is no policy by op",
+        "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts SAC_IGNORED_OPS",
+    ),
+    ("", "weights are files: {tw}.load reads safetensors, and nothing is downloaded", "hub"),
+    ("utils", "weights are files: {tw}.load reads safetensors, and nothing is downloaded", "model_zoo"),
+    (
+        "utils",
+        "ops are written in Python; autograd.Function gives them derivatives, static compiles them",
+        "cpp_extension",
+    ),
+    (
+        "",
+        "static compiles programs; {tw}.compile and {tw}.function are all there is to call",
+        "_dynamo _inductor _functorch _export _higher_order_ops _logging",
+    ),
+    (
+        "",
+        "there is no C++ below: public names of {tw} do what this package is imported for",
+        "_C _utils _jit_internal _refs _prims _decomp _subclasses _guards _tensor _ops _VF",
+    ),
+    ("", "write the loop: a list of f(x) for x in tensors; optimisers update all parameters in one pass", "_foreach_*"),
+)
+
 #: Reasons, and patterns of the names that have them.
 REASONS: tuple[tuple[str, str], ...] = (
     ("there are no complex numbers; keep real and imaginary parts as two tensors",
@@ -52,7 +130,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "tf32_notes grad_dtype"),
     ("there are no unsigned integers but uint8; use a larger signed one",
      "uint16 uint32 uint64 uint[1-7] int[1-7] bits* bit"),
-    ("there is no GPU and no device but the CPU; leave it out",
+    (_NO_GPU,
      "cuda* cudnn* miopen_* mtia xpu ipu hip "
      "is_vulkan* Stream Event get_device_module "
      "record_stream AcceleratorError DeviceObjType StreamObjType DeviceType to_empty "
@@ -64,8 +142,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("there are no sparse tensors; tensors are dense",
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
-    ("there are no distributed programs of this kind; {tw}.parallel.GlobalBatch trains in several processes, and one "
-     "uses the cores of a machine",
+    (_ONE_PROGRAM,
      "futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* *process_group* ProcessGroup* "
      "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* ReduceOp barrier get_rank get_world_size "
      "send recv isend irecv rpc fsdp tensor device_mesh checkpoint DistributedDataParallel Await*"),
@@ -105,7 +182,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
      "*deterministic_debug_mode set_warn* is_warn* "
      "*anomaly_enabled is_anomaly_check* set_flush_denormal init_num_threads has_* "
-     "USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace hub "
+     "USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace "
      "is_view_replay_enabled enforce_grad_layout_policy "
      "thread_safe_generator autocast* prepare_multiprocessing* cmake_prefix_path backcompat generate_methods* "
      "throughput_benchmark set_module dump_patches overrides *torch_function* get_file_path *override_stale* "
@@ -152,12 +229,24 @@ def why(name: str) -> str | None:
     return None
 
 
+@cache
+def why_there(inner: str, name: str) -> str | None:
+    """The reason why a name is not in a package of the engines, "" being their own, if that package gives it one."""
+    for spaces, reason, patterns in PLACED:
+        if inner in (spaces.split() or [""]) and any(fnmatchcase(name, pattern) for pattern in patterns.split()):
+            return reason
+    return None
+
+
 def answer(space: str, name: str) -> str | None:
     """What a package of an engine says of a name that it does not have; None if there is nothing to say."""
-    root = space.partition(".")[0]
+    root, _, inner = space.partition(".")
     engine = sys.modules.get(root)
-    if name.startswith("_") or engine is None:
+    if engine is None:
         return None
+    placed = why_there(inner, name)
+    if placed is not None or name.startswith("_"):
+        return None if placed is None else placed.format(tw=root)
     for other in ("", "nn.functional", "nn", "optim", "autograd", "func", "utils", "linalg", "special"):
         module = sys.modules.get(f"{root}.{other}".rstrip("."))
         if f"{root}.{other}".rstrip(".") != space and name in getattr(module, "__all__", ()):

@@ -1,5 +1,7 @@
 """Names of PyTorch that are not here say why, in every space of both engines; what is no name of PyTorch does not."""
 
+import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -91,6 +93,51 @@ def test_other_names_are_pythons_own_matter(engine, space):
     for name in ("nothing_of_that_name", "__wrapped__", "tanhh", "foo_"):
         with pytest.raises(AttributeError, match=f"^module {here.__name__!r} has no attribute '{name}'$"):
             getattr(here, name)
+
+
+#: Modules of PyTorch that neither engine has, and what their imports say.
+ABSENT_MODULES = {
+    "fx": "there is no TorchScript", "ao.quantization": "there is no quantisation",
+    "nn.quantized.dynamic": "there is no quantisation", "sparse": "there are no sparse tensors",
+    "distributed.fsdp": "there are no distributed programs", "distributed.tensor.parallel": "there are no distributed",
+    "distributed.optim": "there are no distributed programs", "cuda.nccl": "there is no GPU",
+    "xpu.streams": "there is no GPU", "_dynamo.config": "static compiles programs", "_C": "there is no C[+][+] below",
+    "hub": "nothing is downloaded", "utils.model_zoo": "nothing is downloaded",
+    "utils.cpp_extension": "ops are written in Python", "utils.data.datapipes": "there are no data pipes",
+    "onnx.symbolic_helper": "ONNX model", "futures": "there are no distributed programs",
+}  # fmt: skip
+PLACED = [(space, name) for spaces, _, patterns in absent.PLACED for space in spaces.split() or [""]
+          for name in patterns.split() if not set(name) & set("*[")]  # fmt: skip
+
+
+@each("name", ABSENT_MODULES)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_imports_of_absent_modules_say_why(engine, name):
+    first = f"{engine.__name__}.{name}"
+    with pytest.raises(
+        ModuleNotFoundError, match=f"^no module '{engine.__name__}[^{{]+: [^{{]*{ABSENT_MODULES[name]}[^{{]*$"
+    ):
+        importlib.import_module(first)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_imports_of_what_pytorch_has_not_are_pythons_own_matter(engine):
+    for name in ("nothing_of_that_name", "nn.nothing_of_that_name", "distributed.nothing_of_that_name"):
+        with pytest.raises(ModuleNotFoundError, match=f"^No module named '{engine.__name__}.{name}'$"):
+            importlib.import_module(f"{engine.__name__}.{name}")
+    assert importlib.util.find_spec(f"{engine.__name__}.fx") is None  # a question, not an import
+    assert importlib.util.find_spec(f"{engine.__name__}.nn") is not None
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_names_of_one_package_have_its_reason(engine):
+    for space, name in PLACED:
+        here = module(engine, space)
+        if not hasattr(here, name):
+            with pytest.raises(AttributeError, match=f"^module {here.__name__!r} has no {name!r}: [^{{]+$"):
+                getattr(here, name)
+    with pytest.raises(AttributeError, match=f"^module '{engine.__name__}.nn' has no attribute 'get_backend'$"):
+        engine.nn.get_backend  # noqa: B018
 
 
 #: A line of a program, the last line that Python prints of it, and whether it may guess another name.
