@@ -53,47 +53,66 @@ PLACED: tuple[tuple[str, str, str], ...] = (
     (
         "distributed",
         _ONE_PROGRAM,
-        "AllToAllOptions *Options Backend BackendConfig DebugLevel DeviceMesh Dist*Error GradBucket GroupMember "
-        "GroupName P2POp QueueEmptyError Reducer Work algorithms autograd batch_isend_irecv breakpoint c10d_logger "
-        "config constants default_pg_timeout distributed_c10d elastic gather gather_object get_* group "
-        "init_device_mesh is_backend_available launch launcher logging_handlers monitored_barrier new_group "
-        "new_subgroups* nn optim pipeline pipelining record_comm recv_object_list reduce reduce_op "
-        "register_rendezvous_handler remote_device rendezvous rpc run scatter scatter_object_list send_object_list "
-        "set_debug_level* shrink_group split_group supports_complex tensor utils",
+        "AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions GatherOptions "
+        "ReduceOptions ReduceScatterOptions ScatterOptions Backend BackendConfig DebugLevel DeviceMesh "
+        "DistBackendError DistError DistNetworkError DistStoreError GradBucket GroupMember GroupName P2POp "
+        "QueueEmptyError Reducer Work algorithms autograd batch_isend_irecv breakpoint c10d_logger config constants "
+        "default_pg_timeout distributed_c10d elastic gather gather_object get_backend get_backend_config "
+        "get_debug_level get_default_backend_for_device get_global_rank get_group_rank get_node_local_rank "
+        "get_pg_count get_process_group_ranks get_rank get_world_size group init_device_mesh is_backend_available "
+        "launch launcher logging_handlers monitored_barrier new_group new_subgroups new_subgroups_by_enumeration nn "
+        "optim pipeline pipelining record_comm recv_object_list reduce reduce_op register_rendezvous_handler "
+        "remote_device rendezvous rpc run scatter scatter_object_list send_object_list set_debug_level "
+        "set_debug_level_from_env shrink_group split_group supports_complex tensor utils",
     ),
     (
         "cuda xpu mps cpu accelerator",
         _NO_GPU,
-        "*Error *Stream *StreamContext *GreenContext *Allocator *Graph caching_allocator_* can_device_access_peer "
-        "change_current_allocator check_error clock_rate comm compile_shader current_* default_generators device_* "
-        "empty_host_cache get_* gds graph graphs host_memory_stats init is_* jiterator list_gpu_processes "
-        "load_metallib make_graphed_callables max_memory_reserved mem_get_info memory memory_* nccl nvtx power_draw "
-        "profiler random reset_* set_* sparse stream streams temperature tunable utilization",
+        "AcceleratorError CudaError DeferredCudaCallError OutOfMemoryError ExternalStream Stream StreamContext "
+        "GreenContext CUDAPluggableAllocator XPUPluggableAllocator CUDAGraph Graph XPUGraph caching_allocator_alloc "
+        "caching_allocator_delete caching_allocator_disabled caching_allocator_enable can_device_access_peer "
+        "change_current_allocator check_error clock_rate comm compile_shader current_accelerator "
+        "current_allocated_memory current_blas_handle current_device current_device_idx current_device_index "
+        "current_solver_handle current_stream default_generators device_count device_index device_memory_used "
+        "device_of empty_host_cache get_allocator_backend get_arch_list get_capabilities get_device_capability "
+        "get_device_name get_device_properties get_gencode_flags get_memory_info get_per_process_memory_fraction "
+        "get_rng_state get_rng_state_all get_stream_from_external get_sync_debug_mode gds graph graphs "
+        "host_memory_stats init is_available is_bf16_supported is_current_stream_capturing is_initialized "
+        "is_tf32_supported jiterator list_gpu_processes load_metallib make_graphed_callables max_memory_reserved "
+        "mem_get_info memory memory_allocated memory_cached memory_reserved memory_snapshot memory_stats "
+        "memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler random "
+        "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
+        "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats set_device set_device_idx "
+        "set_device_index set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream "
+        "set_sync_debug_mode sparse stream streams temperature tunable utilization",
     ),
     ("backends", "the CPU is the only backend; leave it out", "cusparselt kleidiai mha miopen nnpack quantized xeon"),
     (
         "serialization",
         _OWN_FILES,
-        "SourceChangeWarning register_package check_module_version_greater_or_equal validate_*_device location_tag "
-        "default_restore_location LoadEndianness *_crc32_options *_default_load_endianness *_default_mmap_options "
-        "*safe_globals get_unsafe_globals_in_checkpoint skip_data",
+        "SourceChangeWarning register_package check_module_version_greater_or_equal validate_cuda_device "
+        "validate_hpu_device location_tag default_restore_location LoadEndianness get_crc32_options set_crc32_options "
+        "get_default_load_endianness set_default_load_endianness get_default_mmap_options set_default_mmap_options "
+        "add_safe_globals clear_safe_globals get_safe_globals safe_globals get_unsafe_globals_in_checkpoint skip_data",
     ),
     (
         "jit",
         "there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
-        "Attribute Error annotate *onednn_fusion* export_opnames frontend interface isinstance mobile "
-        "optimize_for_inference script_if_tracing set_fusion_strategy strict_fusion",
+        "Attribute Error annotate enable_onednn_fusion onednn_fusion_enabled export_opnames frontend interface "
+        "isinstance mobile optimize_for_inference script_if_tracing set_fusion_strategy strict_fusion",
     ),
     (
         "onnx",
         "what static compiles becomes an ONNX model; there are no exporters or symbols to set",
-        "errors OnnxExporterError ONNXProgram ExportableModule InputObserver operators symbolic_* utils verification",
+        "errors OnnxExporterError ONNXProgram ExportableModule InputObserver operators symbolic_helper "
+        "symbolic_opset10 symbolic_opset9 utils verification",
     ),
     (
         "utils.data",
         "there are no data pipes; a Dataset or an IterableDataset goes through DataLoader",
-        "*DataPipe DataChunk datapipes graph* argument_validation functional_datapipe "
-        "guaranteed_datapipes_determinism non_deterministic runtime_validation*",
+        "DFIterDataPipe IterDataPipe MapDataPipe DataChunk datapipes graph graph_settings argument_validation "
+        "functional_datapipe guaranteed_datapipes_determinism non_deterministic runtime_validation "
+        "runtime_validation_disabled",
     ),
     (
         "utils.checkpoint",
