@@ -112,5 +112,5 @@ def write(name: str, out: Any, result: Any) -> Any:
         raise DTypeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {x.dtype} instead")
     if y.dtype.kind == "f" != x.dtype.kind:
         raise DTypeError(f"{name}(): result type {y.dtype} can't be cast to the desired output type {x.dtype}")
-    assign(x, y, name)
+    assign(x, y.to(x.dtype), name)
     return out

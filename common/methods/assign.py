@@ -74,13 +74,13 @@ def require_fitting(self: TensorBase, value: Any, name: str) -> None:
 
     Raises
     ------
-    ShapeError, DTypeError : they do not fit.
+    ShapeError, DTypeError : they do not fit; no ints are cast to bools, nor floats to either.
     """
     if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
         raise ShapeError(
             f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
         )
-    if value.dtype.kind == "f" and self.dtype.kind != "f":
+    if (value.dtype.kind == "f") > (self.dtype.kind == "f") or (value.dtype.kind == "b") < (self.dtype.kind == "b"):
         raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
 
 

@@ -152,6 +152,8 @@ RuntimeError | tw.randint(5, 5, (2,)) | random_ expects 'from' to be less than '
 RuntimeError | tw.randperm(-1) | Trying to create tensor with negative
 RuntimeError | ones(2, dtype=tw.int64).mean() | mean(): input dtype should be floating point,
 RuntimeError | ones(2, dtype=tw.int64).exp_() | exp_(): result type float32 can't be cast to
+RuntimeError | tensor([True]).add_(1) | add_(): result type int64 can't be cast to bool
+RuntimeError | tensor([True]).square_() | square_(): result type int64 can't be cast to bool
 RuntimeError | ones(2, dtype=tw.int64).div_(2) | div_(): result type float32 can't be cast to
 IndexError | F.softmax(ones(2), 3) | softmax(): Dimension out of range (expected
 RuntimeError | ones(5).split([2, 2]) | split_with_sizes expects split_sizes to sum
