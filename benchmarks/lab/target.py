@@ -194,6 +194,7 @@ class UserProgram(Workload):
         if isinstance(thing, Program):
             return thing
         if training.is_module(thing):
+            _fit_forward(thing, len(self.inputs()[0]), target.loss)
             return training.step(tw, thing, target.loss, target.optimizer, optimizer)
         parameters, found = training.state_of(thing)
         if target.grad:
@@ -287,6 +288,17 @@ def _fit(thing: Any, name: str, count: int) -> None:
         signature.bind(*[None] * count)
     except TypeError as problem:
         raise ValueError(f"{name}{signature} does not take the {count} of --args: {problem}") from None
+
+
+def _fit_forward(model: Any, count: int, loss: str) -> None:
+    """Raise ValueError where a module doesn't take the arguments, without the one that is a loss's."""
+    signature = inspect.signature(model.forward)
+    try:
+        signature.bind(*[None] * (count - bool(loss)))
+    except TypeError as problem:
+        given = f"the first {count - 1} of {count} arguments, the last is for --loss" if loss else f"{count} arguments"
+        hint = "" if loss else "; if the last is what a loss compares with: --loss mse_loss"
+        raise ValueError(f"{type(model).__name__}.forward{signature} does not take {given}: {problem}{hint}") from None
 
 
 def _required(thing: Any) -> list[str]:

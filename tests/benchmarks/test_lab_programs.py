@@ -303,6 +303,14 @@ def test_verdicts_point_in_one_direction():
     assert "BITS DIFFER" in verdict.verdict({"name": "f", "bits_equal": False, "differences": ["x"]})
 
 
+def test_a_module_that_takes_other_arguments_is_told_what_a_loss_is_for(path):
+    with pytest.raises(ValueError, match=r"Net.forward\(x\) does not take 2 arguments: .*: --loss mse_loss"):
+        user(path, "Net", args="f32[4,3], f32[4,2]").make(dynamic)
+    user(path, "Net", args="f32[4,3], f32[4,2]", loss="mse_loss").make(dynamic)
+    with pytest.raises(ValueError, match=r"does not take the first 2 of 3 arguments, the last is for --loss"):
+        user(path, "Net", args="f32[4,3], f32[4,2], f32[4,2]", loss="mse_loss").make(dynamic)
+
+
 def test_peers_that_are_missing_are_named(monkeypatch):
     from benchmarks import peers
 
