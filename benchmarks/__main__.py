@@ -100,6 +100,7 @@ def main() -> int:
         parser().error(f"--threads is from 1 to {cores_here()}, the cores of this process, not {options.threads}")
     cores = keep_to(options.threads)  # before anything starts a thread pool
     from benchmarks import interrupts, machine, report, store
+    from benchmarks.lab import console
     from benchmarks.lab.progress import Progress
     from benchmarks.peers import chosen
     from benchmarks.run import ENGINES, FULL, QUICK, Result, measure, without_starts
@@ -120,7 +121,7 @@ def main() -> int:
         return 2
     if options.list:
         for workload in workloads:
-            print(f"{workload.name:16} {workload.title}")
+            console.wrapped(f"{workload.name:16} {workload.title}", follow=" " * 17)
         return 0
     sweep: Any = None
     if options.dask:

@@ -1,8 +1,8 @@
 """``compare``: slowdowns between two runs or two programs, with the certainty that a gate needs.
 
 Two programs are timed in turns in one process, and the ratio of each round counts: what disturbs a round disturbs both.
-Rounds are resampled in blocks, because neighbours resemble each other (Kuensch, The jackknife and the bootstrap for
-general stationary observations, 1989).
+Where its arrays lie makes one compiled program a percent or three faster or slower for as long as it lives. So both are
+built anew several times, and the interval is as wide as the medians of these builds scatter.
 
 Two records are of processes that ran at different times, so their rounds are more alike than the runs are. The interval
 is therefore as wide as the medians of blocks of rounds scatter: a percent or two on a quiet machine, and so wide on a
@@ -15,9 +15,11 @@ excludes none.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,14 +30,17 @@ from benchmarks.lab.patience import Patience, on_stderr
 from benchmarks.lab.stability import of_record
 from benchmarks.lab.target import is_target
 from benchmarks.lab.verdict import times
-from benchmarks.stats import RESAMPLES, Samples
+from benchmarks.stats import Samples
 from benchmarks.terminal import seconds
+from benchmarks.workload import Workload
 
 LEVEL = 0.01
 """How often at least one of all comparisons of two equal runs may be wrong."""
 LEAST = 0.03
 """Differences below this share are not reported: two processes of one program differ by so much."""
 BLOCKS = 8
+BUILDS = 8
+"""How often two programs that are timed in turns are built."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +119,21 @@ def _blocks(logs: Samples) -> Samples:
     return np.array([np.median(block) for block in np.array_split(logs, BLOCKS)])
 
 
-def paired(name: str, way: str, first: Samples, second: Samples, level: float) -> Change:
-    """Return how two programs compare that were timed in the same rounds."""
-    logs: Samples = np.log(second / first)
-    size = max(1, len(logs) // BLOCKS)
-    rng = np.random.default_rng(0)
-    starts = rng.integers(0, len(logs) - size + 1, (4 * RESAMPLES, -(-len(logs) // size)))
-    rows = (starts[:, :, None] + np.arange(size)).reshape(len(starts), -1)
-    low, high = np.quantile(np.median(logs[rows], axis=-1), [level / 2, 1 - level / 2])
-    plain = (float(np.median(x)) for x in (first, second))
-    return Change(name, way, *plain, *(float(np.exp(x)) for x in (np.median(logs), low, high)))
+def paired(name: str, way: str, builds: Sequence[tuple[Samples, Samples]], level: float) -> Change:
+    """Return how two programs compare that were built several times, and timed in the same rounds.
+
+    Parameters
+    ----------
+    builds : sequence of two (rounds,) arrays
+        Of each time that both were built.
+    """
+    from scipy.stats import t
+
+    middles = [float(np.median(np.log(second / first))) for first, second in builds]
+    middle = float(np.median(middles))
+    half = float(np.std(middles, ddof=1) / np.sqrt(len(middles)) * t.ppf(1 - level / 2, len(middles) - 1))
+    plain = (float(np.median(np.concatenate(samples))) for samples in zip(*builds, strict=True))
+    return Change(name, way, *plain, *(float(np.exp(x)) for x in (middle, middle - half, middle + half)))
 
 
 def programs(first: str, second: str, options: argparse.Namespace) -> list[Change]:
@@ -136,20 +146,27 @@ def programs(first: str, second: str, options: argparse.Namespace) -> list[Chang
     name = mine.name if mine.name == theirs.name else f"{mine.name} -> {theirs.name}"
     found = []
     for engine, module in engines.items():
-        made = [(workload.make(module).call, workload.inputs()) for workload in (mine, theirs)]
         for workload in (mine, theirs):
             patience.of(workload).make(module).call(*workload.inputs()[0])
-        repeats = max(measure.calibrate(*program) for program in made)
-        timed = measure.interleave(
-            dict(zip("ab", made, strict=True)),
-            options.seconds,
-            minimum=21,
-            maximum=2001,
-            repeats=max(1, repeats // 4),
-            clock="processor",
-        )
-        found.append(paired(name, engine, timed["a"], timed["b"], LEVEL / len(engines)))
+        kept: list[Any] = []  # alive, so that the next lie elsewhere
+        builds = [_build(mine, theirs, module, options.seconds / BUILDS, i % 2 == 1, kept) for i in range(BUILDS)]
+        found.append(paired(name, engine, builds, LEVEL / len(engines)))
     return found
+
+
+def _build(
+    mine: Workload, theirs: Workload, module: ModuleType, seconds: float, turned: bool, kept: list[Any]
+) -> tuple[Samples, Samples]:
+    """Build two programs and copies of their inputs, and time them in turns."""
+    order = (theirs, mine) if turned else (mine, theirs)
+    made = [(workload.make(module).call, copy.deepcopy(workload.inputs())) for workload in order]
+    kept.append(made)
+    repeats = max(measure.calibrate(*program) for program in made)
+    timed = measure.interleave(
+        dict(zip("ab", made, strict=True)), seconds, minimum=7, maximum=2001, repeats=max(1, repeats // 4),
+        clock="processor",
+    )  # fmt: skip
+    return (timed["b"], timed["a"]) if turned else (timed["a"], timed["b"])
 
 
 def main(arguments: list[str]) -> int:

@@ -12,6 +12,8 @@ from typing import TextIO
 
 MOST = 100
 """Columns that are used at most; longer lines are hard to read."""
+SHORTEST = 20
+"""Letters of a row's name that are shown at least."""
 BAR = "█"
 
 
@@ -38,9 +40,9 @@ def say(text: str = "", style: str = "") -> None:
         print(text)
 
 
-def wrapped(text: str, indent: str = "", style: str = "") -> None:
-    """Print a paragraph as wide as the terminal."""
-    for line in textwrap.wrap(text, width(), initial_indent=indent, subsequent_indent=indent or "  "):
+def wrapped(text: str, indent: str = "", style: str = "", follow: str = "") -> None:
+    """Print a paragraph as wide as the terminal; `follow` is the indent of the second line and later ones."""
+    for line in textwrap.wrap(text, width(), initial_indent=indent, subsequent_indent=follow or indent or "  "):
         say(line, style)
 
 
@@ -58,7 +60,9 @@ def bar(share: float, columns: int) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], header: Sequence[str] = (), indent: str = "  ") -> list[str]:
-    """Return rows aligned in columns: the first left, others right; the first is cut where it does not fit.
+    """Return rows aligned in columns: the first left, others right.
+
+    Where they do not fit, the first is cut to `SHORTEST`, and then columns that are left follow in a table below.
 
     Examples
     --------
@@ -69,8 +73,14 @@ def columns(rows: Sequence[Sequence[str]], header: Sequence[str] = (), indent: s
     if not table:
         return []
     sizes = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    least = min(sizes[0], SHORTEST)
     spare = width() - len(indent) - sum(sizes[1:]) - 2 * (len(sizes) - 1)
-    sizes[0] = min(sizes[0], max(spare, 8))
+    if spare < least and len(sizes) > 2:
+        taken = [k for k in range(2, len(sizes)) if width() - len(indent) - sum(sizes[1:k]) - 2 * (k - 1) >= least]
+        last = max(taken, default=2)
+        upper = columns([row[:last] for row in table], (), indent)
+        return [*upper, "", *columns([[row[0], *row[last:]] for row in table], (), indent)]
+    sizes[0] = min(sizes[0], max(spare, least))
 
     def line(row: Sequence[str]) -> str:
         first = row[0] if len(row[0]) <= sizes[0] else row[0][: sizes[0] - 3] + "..."

@@ -73,7 +73,7 @@ def show(name: str, found: dict[str, Any]) -> None:
     console.say()
     console.say("Where the eager call's time goes, by measured differences:", "bold")
     most = max(abs(segment["value"]) for segment in found["waterfall"])
-    wide = 36
+    wide = min(36, console.width() - 27)
     for segment in found["waterfall"]:
         value, share = segment["value"], segment["share"]
         label = segment["name"] if len(segment["name"]) <= wide else segment["name"][: wide - 3] + "..."

@@ -50,10 +50,23 @@ def test_nothing_is_significant_where_rounds_scatter():
 def test_paired_rounds_find_five_percent_under_any_load():
     rng = np.random.default_rng(0)
     for _ in range(10):
-        load = np.exp(np.abs(rng.standard_normal(200)))
-        first, second = (load * np.exp(0.02 * rng.standard_normal(200)) for _ in range(2))
-        assert comparing.paired("f", "static", first, second, 0.01).verdict() == "same"
-        assert comparing.paired("f", "static", first, 1.05 * second, 0.01).verdict() == "slower"
+        builds = []
+        for _ in range(comparing.BUILDS):
+            load = np.exp(np.abs(rng.standard_normal(40)))
+            builds.append(tuple(load * np.exp(0.02 * rng.standard_normal(40)) for _ in range(2)))
+        assert comparing.paired("f", "static", builds, 0.01).verdict() == "same"
+        slower = [(first, 1.05 * second) for first, second in builds]
+        assert comparing.paired("f", "static", slower, 0.01).verdict() == "slower"
+
+
+def test_where_arrays_lie_is_no_difference_between_programs():
+    """A build is three percent slower for as long as it lives, in every one of its rounds."""
+    rng, told = np.random.default_rng(1), []
+    for _ in range(200):
+        places = np.exp(0.03 * rng.standard_normal((comparing.BUILDS, 2)))
+        builds = [tuple(place * np.exp(0.002 * rng.standard_normal(40)) for place in both) for both in places]
+        told.append(comparing.paired("f", "static", builds, 0.01).verdict())
+    assert told.count("same") >= 198
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from benchmarks.lab import allocations, explaining, limits, rungs, waterfall
+from benchmarks.lab import allocations, console, explaining, limits, rungs, waterfall
 from benchmarks.lab import ladder as ladders
 from benchmarks.lab.command import run_parser
 from benchmarks.lab.target import Target, UserProgram
@@ -163,6 +163,17 @@ def test_differences_of_medians_add_up():
     shares = waterfall.waterfall(samples, [], [], {})
     assert sum(s["value"] for s in shares) == pytest.approx(np.median(samples[rungs.RECORDING]))
     assert all(s["low"] <= s["value"] <= s["high"] for s in shares[:-1])
+
+
+@pytest.mark.parametrize("wide", [40, 60, 90])
+def test_a_table_that_does_not_fit_goes_on_below(monkeypatch, wide):
+    monkeypatch.setattr(console, "width", lambda: wide)
+    names = ["rung", "per call", "as fast", "kernels", "moves", "arrays", "peak"]
+    rows = [["graph, node by node", *(f"{k} things" for k in range(6))], ["eager", *"abcdef"]]
+    lines = console.columns(rows, names)
+    assert all(len(line) <= wide for line in lines)
+    assert all(any(cell in line for line in lines) for row in (names, *rows) for cell in row)
+    assert lines.count("") == {40: 5, 60: 1, 90: 0}[wide]
 
 
 def test_the_terminal_shows_every_rung_in_eighty_columns(user, capsys):
