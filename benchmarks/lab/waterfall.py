@@ -59,7 +59,9 @@ def waterfall(
             limit = (part["reads"] + part["writes"]) / machine["bandwidth"]
             part["seconds"] = stats.median(alone).as_json()
             part["memory_limit"] = limit
-            part["compute_limit"] = part["flops"] / machine["peak_float32"] if part["name"] == "gemm" else None
+            part["compute_limit"] = (
+                part["flops"] / machine["peak_float32"] if part["name"].startswith(("gemm", "conv")) else None
+            )
             traffic.append(np.minimum(np.median(alone), limit))
             arithmetic.append(max(0.0, float(np.median(alone)) - limit))
         total = _sum(each)

@@ -14,6 +14,7 @@ from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, is_literal
 
 if TYPE_CHECKING:
+    from static.graph import Node
     from static.lowering.ir.step import Step
     from static.lowering.lowered_program import LoweredProgram
     from static.lowering.memory.layout import MemoryLayout
@@ -30,8 +31,8 @@ class KernelCost:
     ops : names of the nodes that it computes, in program order.
     lines : the user's lines they stem from, ``file:line``.
     reads, writes : bytes; an array that it reads several times counts once, memory of its own not at all.
-    flops : one per element and op, whatever the op, 2 m n k for a product of matrices; copies, gathers and sorts
-        count none.
+    flops : one per element and op, whatever the op, 2 m n k for a product of matrices, as much for a convolution;
+        copies, gathers and sorts count none.
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
     parts : into how many parts its outermost loop is cut, for several threads.
@@ -174,8 +175,23 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
         count = math.prod(resolve(step.ints[3 : 3 + step.ints[0]], env)) * buffers[0].dtype.itemsize
         return count, count, 0
     reads, writes = (sum(_nbytes(b, env) for b in buffers if (b.id in made) is out) for out in (False, True))
-    multiplies = step.name == "gemm"
-    return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4]) if multiplies else 0
+    if step.name == "gemm":
+        return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4])
+    return reads, writes, _convolved(group.items[0].node, env)
+
+
+def _convolved(node: Node, env: Any) -> int:
+    """Operations of a convolution, or of a gradient of one: two per element of the output, channel and weight.
+
+    Records call a convolution's weight w and its output v; what no operand is, is the result. Other kernels count none.
+    """
+    op = node.op
+    if op is None or not op.product or "groups" not in node.attrs:
+        return 0
+    shapes = {name: value.spec.shape for name, value in zip(op.inputs, node.values, strict=True)}
+    (result,) = (value.spec.shape for value in node.outputs)
+    sizes = (*shapes.get("v", result), *shapes.get("w", result)[1:])
+    return 2 * math.prod(resolve(n, env) for n in sizes)
 
 
 def _read(items: list[Item], made: set[int], env: Any) -> dict[int, int]:

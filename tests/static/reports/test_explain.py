@@ -206,3 +206,14 @@ def test_difference_in_words():
     assert difference(x, x.astype(np.float64)) == "float32[2] becomes float64[2]"
     assert costs.amount(0, "B") == "0 B"
     assert costs.amount(2.5e15, "flop") == "2.5e+03 Tflop"
+
+
+@pytest.mark.parametrize(("groups", "stride"), [(1, 1), (2, 2)])
+def test_a_convolution_and_its_gradients_count_two_operations_per_output_and_weight(groups, stride):
+    def loss(x, w, b):
+        return (static.nn.functional.conv2d(x, w, b, stride=stride, padding=1, groups=groups) ** 2).sum()
+
+    f = static.function(static.value_and_grad(loss, argnums=(0, 1, 2)))
+    f(np.ones((2, 4, 8, 8), np.float32), np.ones((6, 4 // groups, 3, 3), np.float32), np.ones(6, np.float32))
+    found = [kernel.flops for kernel in f.explain().kernels if kernel.name.startswith("conv")]
+    assert found == [2 * (2 * 6 * (8 // stride) ** 2) * (4 // groups * 9)] * 3
