@@ -33,6 +33,8 @@ _new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
+SMALL = 8192
+"""Elements up to which numpy is done with a mask or with rows before our kernels have begun."""
 
 #: A builtin that makes a view, and the recipe of the op that it stands for.
 Way = tuple[Callable[[Any], Any], Recipe]
@@ -308,7 +310,7 @@ def _getitem(self: Any, key: Any) -> Any:
     if known is None:
         if type(key) is Tensor and not (mode.inference_seen or (self._requires_grad and _grad_enabled())):
             x, k = self.payload, key.payload
-            if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim:
+            if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim > 0 and k.size <= SMALL:
                 return wrap(x[k])
         return _general_getitem(self, key)
     try:

@@ -21,7 +21,7 @@ from common.tensor.leaf import Leaf
 from common.tensor.node import Node, next_number
 from common.tensor.view_families import Family, is_recorded
 from common.tensor.write_log import log_write
-from dynamic.eager.views import known_key, parts, recent_parts
+from dynamic.eager.views import SMALL, known_key, parts, recent_parts
 
 general = boundary.guarded(setitem, "__setitem__")
 _new = object.__new__
@@ -72,7 +72,7 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
 
 
 def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
-    """Write where nothing is recorded, at a mask or at rows by number, as numpy does; whether that was done."""
+    """Write few elements where nothing is recorded, at a mask or at rows by number; whether that was done."""
     k = key.payload
     if mode.inference_seen or not x.flags.writeable or (_grad_enabled() and is_recorded(self)):
         return False
@@ -84,11 +84,13 @@ def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
     else:
         return False
     if k.dtype == bool:
-        if k.shape != x.shape or v.ndim:
+        if k.shape != x.shape or v.ndim or k.size > SMALL:
             return False
         np.putmask(x, k, v)
         return True
     if k.dtype != np.int64 or k.ndim != 1 or not x.ndim or (v.ndim and v.shape != (len(k), *x.shape[1:])):
+        return False
+    if len(k) * x.size > SMALL * len(x):
         return False
     try:
         x[k] = v

@@ -192,8 +192,10 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
     tell = []
     for d in range(k):
         tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {status_of(f'a{d}', d)}"]
-    lines += ["    if signs < 0:", *_walk(k, wrap, tell, "        ")]
-    lines += _last(k, wrap) if operation == "last" else _move(operation, k, wrap, single, dtype, kind)
+    if operation == "last":
+        lines += ["    if signs < 0:", *_walk(k, wrap, {"": tell}, "        "), *_last(k, wrap)]
+    else:
+        lines += _move(operation, k, wrap, single, dtype, kind, tell)
     return "\n".join([*lines, "    return 0", ""])
 
 
@@ -244,34 +246,24 @@ def _check(k: int, d: int) -> list[str]:
     return ["    " + line for line in lines]
 
 
-def _walk(k: int, wrap: bool, body: Sequence[str], indent: str, lean: Sequence[str] = ()) -> list[str]:
+def _walk(k: int, wrap: bool, cases: Mapping[str, Sequence[str]], indent: str, lean: Sequence[str] = ()) -> list[str]:
     """Loops over B: at column j of a row there are the elements a0, a1, ... of the indices.
 
-    With a `lean` body rows along which only the last index varies run that instead. There `base` is the place of the
-    others, and the element of the last index is read from neighbouring memory: `scatter` along the last dimension.
-    Rows along which all vary, as for the first of two dimensions, have a loop without strides, too.
+    Parameters
+    ----------
+    cases : condition -> what a column does; the last one is what remains.
+    lean : of the last case, where only the last index varies along a row: `scatter` along the last dimension. There
+        `base` is the place of the others, and the element of the last index is read from neighbouring memory. Rows
+        along which all vary, as for the first of two dimensions, have a loop without strides, too.
     """
     reads = [f"a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)]
-    loop = ["for j in range(last):", *("    " + line for line in (*reads, *body))]
+    rows = [_columns([*reads, *body]) for body in cases.values()]
     if lean:
-        neighbours = [
-            f"elif {' and '.join(f's{d} == 1' for d in range(k))}:",
-            "    for j in range(last):",
-            *(f"        a{d} = to_int64(i{d}[p{d} + j])" for d in range(k)),
-            *("        " + line for line in body),
-        ]
-        constant = "".join(f"s{d} == 0 and " for d in range(k - 1))
-        loop = [
-            f"if {constant}s{k - 1} == 1 and last > 0:",
-            *(f"    a{d} = to_int64(i{d}[p{d}])" for d in range(k - 1)),
-            f"    base = {f'{_place(k - 1, wrap)} * e{k - 1}' if k > 1 else '0'}",
-            "    for j in range(last):",
-            f"        a{k - 1} = to_int64(i{k - 1}[p{k - 1} + j])",
-            *("        " + line for line in lean),
-            *(neighbours if k > 1 else ()),
-            "else:",
-            *("    " + line for line in loop),
-        ]
+        rows[-1] = _lean(k, wrap, lean, [*cases.values()][-1], rows[-1])
+    loop = rows[0]
+    if len(rows) > 1:
+        heads = [*(f"{'el' * (n > 0)}if {case}:" for n, case in enumerate([*cases][:-1])), "else:"]
+        loop = [line for head, row in zip(heads, rows, strict=True) for line in (head, *("    " + x for x in row))]
     lines = [
         f"ndim = args[{3 + k}]",
         f"last = args[{3 + k} + ndim]",
@@ -291,6 +283,29 @@ def _walk(k: int, wrap: bool, body: Sequence[str], indent: str, lean: Sequence[s
     return [indent + line for line in lines]
 
 
+def _columns(body: Sequence[str]) -> list[str]:
+    return ["for j in range(last):", *("    " + line for line in body)]
+
+
+def _lean(k: int, wrap: bool, lean: Sequence[str], body: Sequence[str], strided: Sequence[str]) -> list[str]:
+    """The loops over the columns of a row, by whether its indices lie side by side."""
+    side_by_side = [f"a{d} = to_int64(i{d}[p{d} + j])" for d in range(k)]
+    neighbours = [
+        f"elif {' and '.join(f's{d} == 1' for d in range(k))}:",
+        *("    " + line for line in _columns([*side_by_side, *body])),
+    ]
+    constant = "".join(f"s{d} == 0 and " for d in range(k - 1))
+    return [
+        f"if {constant}s{k - 1} == 1 and last > 0:",
+        *(f"    a{d} = to_int64(i{d}[p{d}])" for d in range(k - 1)),
+        f"    base = {f'{_place(k - 1, wrap)} * e{k - 1}' if k > 1 else '0'}",
+        *("    " + line for line in _columns([side_by_side[k - 1], *lean])),
+        *(neighbours if k > 1 else ()),
+        "else:",
+        *("    " + line for line in strided),
+    ]
+
+
 def _at(d: int, wrap: bool) -> str:
     """The place along a dimension that a valid index names."""
     return f"(a{d} + e{d} if a{d} < 0 else a{d})" if wrap else f"a{d}"
@@ -304,8 +319,13 @@ def _place(k: int, wrap: bool) -> str:
     return place
 
 
-def _move(operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: str) -> list[str]:
-    """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner)."""
+def _move(
+    operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: str, tell: Sequence[str]
+) -> list[str]:
+    """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner).
+
+    Where an index is wrong, their first pass does what `tell` says instead.
+    """
     total, product = "out[{p}] + {value}", "out[{p}] * {value}"
     if np.dtype(dtype).kind == "b":
         total, product = total.replace("+", "|"), product.replace("*", "&")
@@ -327,14 +347,12 @@ def _move(operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: st
         "for c in range(inner):",
         f"    {statement('p + c', 'q + c')}",
     ]
-    zeros = ["    for i in range(outer * extent * inner):", f"        out[i] = {_zero(kind)}"]
+    zeros = ["    for i in range(outer * extent * inner if signs >= 0 else 0):", f"        out[i] = {_zero(kind)}"]
+    cases = {"signs < 0": tell, "inner != 1": slices, "": one}
     return [
         *(zeros if operation == "put" else []),
-        "    for o in range(outer):",
-        "        if inner == 1:",
-        *_walk(k, wrap, one, "            ", lean),
-        "        else:",
-        *_walk(k, wrap, slices, "            "),
+        "    for o in range(outer if signs >= 0 else 1):",
+        *_walk(k, wrap, cases, "        ", lean),
     ]
 
 
@@ -345,4 +363,4 @@ def _zero(kind: str) -> str:
 def _last(k: int, wrap: bool) -> list[str]:
     writes = [f"at[{_place(k, wrap)}] = row * last + j"]
     reads = ["n = row * last + j", f"out[n] = to_uint8(1 if at[{_place(k, wrap)}] == n else 0)"]
-    return [*_walk(k, wrap, writes, "    "), *_walk(k, wrap, reads, "    ")]
+    return [*_walk(k, wrap, {"": writes}, "    "), *_walk(k, wrap, {"": reads}, "    ")]
