@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from common.api.surface import CREATION, DRAWS, owned
 from common.core import absent
-from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from common.random.forked_stream import fork_rng
+from common.random.generator import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from common.tensor import boundary
 from dynamic.eager.binding import bind_creation
 

@@ -8,8 +8,7 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +20,8 @@ from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
-from common.core.op import REGISTRY
+from common.core.op import REGISTRY, Op
 from common.core.spec import numel
-from common.core.switching import Change, Switching
 from common.evaluate.specialise import run
 from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
@@ -31,6 +29,20 @@ from common.random.draw_counts import counted as counted
 from common.random.draw_counts import note_drawn
 from common.tensor.create import lift
 from common.tensor.leaf import Buffer
+
+_INTS, _LIMIT = {int}, 1024
+
+
+class Plan(NamedTuple):
+    """A draw of a known size: the op, its attributes, and how many numbers."""
+
+    op: Op
+    attrs: Any
+    count: Any
+
+
+#: Draws that have been checked, by name, sizes and dtype as they were given.
+_plans: dict[Any, Plan] = {}
 
 
 class Generator:
@@ -118,19 +130,28 @@ class Generator:
             raise ArgumentError(f'draw(): name must be "rand" or "randn", got {shown(name)}')
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
-        op, count = REGISTRY[name], numel(shape := lengths(shape, name))
+        shape = lengths(shape, name)
         if (trace := mode.current_trace()) is not None and trace.draw is not None:
             return trace.draw(self, name, shape, dtype)
+        op, count = REGISTRY[name], numel(shape)
+        if trace is None:
+            return self._draw(Plan(op, known_attrs(None, shape=shape, dtype=dtype), count))
         if self is default_generator:
             note_drawn(count)
-        if trace is None:
-            with self._lock:  # two threads never draw the same numbers
-                y = run(op, (self.key.payload, self.offset.payload), known_attrs(None, shape=shape, dtype=dtype))
-                self.offset.payload[...] += count
-            return y
         with mode.GradSwitch(False):
             y = op(self.key, self.offset, shape=shape, dtype=dtype)
             self.offset.add_(count)
+        return y
+
+    def _draw(self, plan: Plan) -> Any:
+        """An array of numbers, outside a trace."""
+        op, attrs, count = plan
+        if self is default_generator:
+            note_drawn(count)
+        offset = self.offset.payload
+        with self._lock:  # two threads never draw the same numbers
+            y = run(op, (self.key.payload, offset), attrs)
+            offset[()] = (offset.item() + count + 2**63) % 2**64 - 2**63
         return y
 
 
@@ -171,43 +192,6 @@ def seed() -> int:
     return default_generator.seed()
 
 
-class fork_rng(Switching):
-    """Context manager: the default generator afterwards continues as if nothing inside had drawn.
-
-    In a trace too, where seeding is refused.
-
-    Parameters
-    ----------
-    devices : accepted; there is only one.
-    enabled : whether anything is put back.
-
-    Examples
-    --------
-    >>> _ = manual_seed(0)
-    >>> with fork_rng():
-    ...     a = rand(2)
-    >>> bool((a == rand(2)).all())
-    True
-    """
-
-    def __init__(self, devices: Any = None, enabled: bool = True) -> None:
-        self.enabled = enabled
-
-    def _change(self) -> Change:
-        if not self.enabled:
-            return Change((), ())
-        if mode.current_trace() is not None:
-            with mode.GradSwitch(False):
-                return Change((), (partial(_continue_from, default_generator.offset.clone()),))
-        states = default_generator.key.payload, default_generator.offset.payload
-        return Change((), tuple(partial(x.__setitem__, Ellipsis, x.copy()) for x in states))
-
-
-def _continue_from(offset: Any) -> None:
-    with mode.GradSwitch(False):
-        default_generator.offset.copy_(offset)
-
-
 def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
     """Draw from the uniform distribution on [0, 1).
 
@@ -234,10 +218,30 @@ def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator
 
 def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
     """Numbers of "rand" or "randn" from a generator, the default one if None; see `Generator.draw`."""
-    from common.ops.create.creation import known_sizes
+    of = generator or default_generator
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = sizes[0]
+    plain = size is None and mode.current_trace() is None and type(of) is Generator and {*map(type, sizes)} == _INTS
+    plan = _plans.get((name, sizes, dtype)) if plain else None
+    return of._draw(plan) if plan is not None else _checked_draw(name, sizes, dtype, of, size, plain)
+
+
+def _dtype(dtype: Any) -> np.dtype:
     from common.tensor.arrays import dtype_or
 
-    return (generator or default_generator).draw(name, known_sizes(sizes, size), dtype_or(dtype, DEFAULT_FLOAT))
+    return dtype_or(dtype, DEFAULT_FLOAT)
+
+
+def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: bool) -> Any:
+    from common.ops.create.creation import known_sizes
+
+    shape, wanted = known_sizes(sizes, size), _dtype(dtype)
+    y = of.draw(name, shape, wanted)
+    if plain:
+        if len(_plans) >= _LIMIT:
+            _plans.clear()
+        _plans[name, sizes, dtype] = Plan(REGISTRY[name], known_attrs(None, shape=shape, dtype=wanted), numel(shape))
+    return y
 
 
 def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -281,18 +285,15 @@ def randint(
         missing.
     ShapeError : a negative size.
     """
-    from common.ops.create.creation import known_sizes
-    from common.tensor.arrays import dtype_or
-
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low  # randint(high, size=...)
     if size is None:
         raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(high).__name__}")
-    wanted = dtype_or(dtype, int64)
+    wanted = int64 if dtype is None else _dtype(dtype)
     first, last = _bounds(low, high, wanted, "randint")
-    shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    shape = (size,) if not isinstance(size, (tuple, list)) else tuple(size)
     return integers(first, last, shape, wanted, generator)
 
 
@@ -322,7 +323,8 @@ def randint_like(
 
 
 def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
-    first, last = (int(integer(x, function, name)) for x, name in ((low, "low"), (high, "high")))
+    first = low if type(low) is int else int(integer(low, function, "low"))
+    last = high if type(high) is int else int(integer(high, function, "high"))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
     if dtype.kind != "f":

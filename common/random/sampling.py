@@ -98,8 +98,11 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
     x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
     drawn_by(x)
+    u = draw("rand", tuple(x.shape), x.dtype, generator)
+    if type(u) is np.ndarray is type(x.payload) and not mode.tracing:
+        return lift((u < x.payload).astype(x.dtype))
     with mode.no_grad():
-        return (lift(draw("rand", tuple(x.shape), x.dtype, generator)) < x).to(x.dtype)
+        return (lift(u) < x).to(x.dtype)
 
 
 def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
@@ -137,10 +140,6 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     >>> tw.multinomial(tw.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    from common.ops.create.creation import zeros
-    from common.ops.functional import clamp, cumsum, searchsorted, topk
-    from common.ops.random.parameters import weights_
-
     if x.dtype.kind != "f":
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
     if x.ndim not in (1, 2):
@@ -153,26 +152,37 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     if x.shape[-1] == 0:
         if x.ndim == 1 or x.shape[0] != 0:
             raise ShapeError(f"multinomial(): cannot sample from an empty dimension, got shape {list(x.shape)}")
+        from common.ops.create.creation import zeros
+
         return zeros((0, count), dtype=int64)
     drawn_by(x)
     least = 1 if replacement else count
     with mode.no_grad():
-        weights = x.detach()
         if isinstance(x.payload, np.ndarray):
             _require_weights(x, least)
+            weights = lift(x.payload.astype(float64))
         else:
-            weights = weights_(weights, least=least)
-        weights = weights.to(float64)
+            from common.ops.random.parameters import weights_
+
+            weights = weights_(x.detach(), least=least).to(float64)
         if replacement:
+            from common.ops.functional import cumsum, searchsorted
+
             running = cumsum(weights, -1)
             u = lift(draw("rand", (*x.shape[:-1], count), float64, generator))
             return searchsorted(running, u * running[..., -1:], right=True)
+        from common.ops.functional import clamp, topk
+
         waits = clamp(_exponential(tuple(x.shape), float64, generator), min=2.0**-54)
         return topk(weights / waits, count)[1]
 
 
 def _require_weights(x: TensorBase, needed: int) -> None:
     """Refuse weights that are no distribution, or too few of them above 0."""
+    if x.ndim == 1 and needed == 1:
+        least, most = _ends(x.payload)
+        if least >= 0 and 0 < most < np.inf:
+            return
     _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
     if x.payload.size:
         above = int((x.payload > 0).sum(-1).min())
@@ -185,24 +195,34 @@ def _require_weights(x: TensorBase, needed: int) -> None:
             )
 
 
-def _require(x: Any, holds: Any, message: str) -> None:
-    """Refuse elements for which a condition does not hold, where there are elements to look at."""
+def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
+    """Refuse elements outside an interval, where there are elements to look at; with `found`, of a parameter's user."""
     elements = x.payload if isinstance(x, TensorBase) else x
     if isinstance(elements, (np.ndarray, float, int)):
+        ends = _ends(elements) if isinstance(elements, np.ndarray) else (elements,)
+        if all(map(holds, ends)):
+            return
+        if found:
+            from common.ops.random.parameters import BOUNDS
+
+            message = f"{BOUNDS[message][0]}, but {found}"
         elements = np.asarray(elements)
-        good = np.asarray(holds(elements))
-        if not good.all():
-            raise ArgumentError(message.format(elements[~good].ravel()[0]))
+        raise ArgumentError(message.format(elements[~np.asarray(holds(elements))].ravel()[0]))
+
+
+def _ends(x: np.ndarray) -> tuple[Any, ...]:
+    """The least and the largest element, NaN where there is one; nothing of no elements."""
+    return (np.minimum.reduce(x, None), np.maximum.reduce(x, None)) if x.size else ()
 
 
 def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
     """The parameter of a distribution, refused as `_require` does; inside a trace by an op."""
-    from common.ops.random.parameters import BOUNDS, bounded_
-
     if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
+        from common.ops.random.parameters import bounded_
+
         with mode.no_grad():
             return bounded_(x.detach(), user=user)
-    _require(x, holds, f"{BOUNDS[user][0]}, but {found}")
+    _require(x, holds, user, found)
     return x
 
 
@@ -237,7 +257,7 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
     drawn_by(into=self)
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
-    return assign(self, u * (last - first) + first, "uniform")
+    return assign(self, u if (first, last) == (0, 1) else u * (last - first) + first, "uniform")
 
 
 def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:

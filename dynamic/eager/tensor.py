@@ -62,6 +62,8 @@ class _Short:
         dtype, make = FLOATS[position], eager_kernels.same_shape if kind == "builtins" else eager_kernels.fast
 
         def compile_and_run(x: Any, *others: Any) -> Any:
+            if type(x) is np.ndarray and x.dtype != dtype:  # a program of the other dtype comes here every time
+                return None
             if any(type(z) is not np.ndarray or z.dtype != dtype for z in (x, *(others if kind == "builtins" else ()))):
                 return None
             builtin = getattr(self, kind)[position] = make(self.op.name, (dtype,) * (1 + len(others)), dtype)

@@ -345,3 +345,42 @@ def test_draws_have_no_history():
 def test_any_dtype_takes_ones_and_zeros():
     assert dynamic.zeros(4, dtype=dynamic.int64).bernoulli_(1.0).tolist() == [1, 1, 1, 1]
     assert dynamic.zeros(2, dtype=dynamic.bool).bernoulli_(dynamic.tensor([0.0, 1.0])).tolist() == [False, True]
+
+
+def test_draws_that_are_known_are_those_of_the_first_time():
+    generator = dynamic.Generator(7)
+    first = [dynamic.rand(2, 3, generator=generator, dtype=dtype).numpy() for dtype in (None, dynamic.float64)]
+    assert generator.get_state().tolist() == [7, 12]
+    for sizes in ((2, 3), ((2, 3),), (dynamic.ones(2, 3).shape,)):
+        generator.manual_seed(7)
+        for y, dtype in zip(first, (None, dynamic.float64), strict=True):
+            again = dynamic.rand(*sizes, generator=generator, dtype=dtype).numpy()
+            assert again.dtype == y.dtype
+            assert np.array_equal(again, y)
+    generator.set_state(np.array([7, 2**63 - 6]))
+    dynamic.rand(2, 3, generator=generator)
+    assert generator.get_state().tolist() == [7, -(2**63)]
+    dynamic.rand(1, generator=generator)
+    for sizes, error in (((-1,), "negative dimension"), ((True,), "bool"), ((1.0,), "float")):
+        for _ in range(2):
+            with pytest.raises((ArgumentError, ValueError), match=error):
+                dynamic.rand(*sizes, generator=generator)
+
+
+@pytest.mark.parametrize("bad", [-0.5, 1.5, np.nan, np.inf])
+def test_one_element_beyond_the_bounds_is_found_among_many(bad):
+    x = np.full(1000, 0.5, np.float32)
+    assert dynamic.bernoulli(dynamic.tensor(x)).shape == (1000,)
+    x[613] = bad
+    with pytest.raises(ArgumentError, match="got p="):
+        dynamic.bernoulli(dynamic.tensor(x))
+    if bad != 1.5:
+        with pytest.raises(ArgumentError, match="inf"):
+            dynamic.multinomial(dynamic.tensor(x), 3, replacement=True)
+
+
+def test_uniform_between_0_and_1_is_what_rand_draws():
+    dynamic.manual_seed(3)
+    u = dynamic.rand(50)
+    dynamic.manual_seed(3)
+    assert np.array_equal(dynamic.empty(50).uniform_().numpy(), u.numpy())
