@@ -128,6 +128,19 @@ def _kernel(source: str) -> Callable[..., int]:
     return run
 
 
+def is_host(call: NativeCall) -> bool:
+    """Whether a call is one of `host_call`."""
+    return call.source.startswith(MARK)
+
+
+def function_of(call: NativeCall) -> Callable[..., Any]:
+    """What a call of `host_call` computes, as a function of arrays alone; its module is imported when it runs."""
+    module, name, buffers, _, words = parse(call.source)
+    sizes = iter(call.ints[sum(ndim for _, ndim in buffers) :])
+    values = [next(sizes) if x is ... else x for x in words]
+    return lambda *arrays: getattr(import_module(module), name)(*arrays, *values)
+
+
 def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """The elements at an address."""
     nbytes = prod(shape) * dtype.itemsize

@@ -19,7 +19,7 @@ from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
 from common.evaluate import kernels
-from common.evaluate.native_results import in_a_row, in_python, view_of
+from common.evaluate.native_results import in_a_row, in_python, on_arrays, view_of
 from common.evaluate.specialise import Recipe, prepares
 from common.kernels.arrays.copying import reversed_source
 
@@ -198,6 +198,9 @@ def _kernel(self: Recipe) -> None:
     self.spec = op.spec(*specs, **attrs)
     outs = out_specs(self.spec)
     calls = op.native(specs, outs, attrs)
+    if (run := on_arrays(calls, outs)) is not None:
+        self.run = run
+        return
     self.run = in_python(op, calls, len(specs), outs)
     if len(calls) == len(outs) == 1 and calls[0].buffers in (None, tuple(range(len(specs) + 1))):
         (call,), (out,) = calls, outs

@@ -88,6 +88,31 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
     return run
 
 
+def on_arrays(calls: Sequence[NativeCall], outs: Sequence[Spec]) -> Call | None:
+    """A kernel that is a function of arrays, called with them: no way through memory addresses; None for others."""
+    if len(calls) != 1 or not host_kernels.is_host(call := calls[0]) or call.buffers:
+        return None
+    function = host_kernels.function_of(call)
+
+    def run(*operands: Any) -> Any:
+        given = function(*[x if x.flags.c_contiguous else np.ascontiguousarray(x) for x in operands])
+        found = given if type(given) is tuple else (given,)
+        results = [in_memory_of_its_own(y, spec, operands) for y, spec in zip(found, outs, strict=True)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
+
+
+def in_memory_of_its_own(y: Any, spec: Spec, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """An array of one form, in order and in memory of its own."""
+    if type(y) is np.ndarray and y.flags.owndata and y.flags.carray and y.shape == spec.shape and y.dtype == spec.dtype:
+        if not any(y is x for x in operands):
+            return y
+    made = np.empty(spec.shape, spec.dtype)
+    made[...] = y
+    return made
+
+
 def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
     """Raise what a kernel's status stands for.
 

@@ -33,7 +33,7 @@ from common.tensor.leaf import Buffer
 _INTS, _LIMIT = {int}, 1024
 
 
-class Plan(NamedTuple):
+class DrawPlan(NamedTuple):
     """A draw of a known size: the op, its attributes, and how many numbers."""
 
     op: Op
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 #: Draws that have been checked, by name, sizes and dtype as they were given.
-_plans: dict[Any, Plan] = {}
+_plans: dict[Any, DrawPlan] = {}
 
 
 class Generator:
@@ -135,7 +135,7 @@ class Generator:
             return trace.draw(self, name, shape, dtype)
         op, count = REGISTRY[name], numel(shape)
         if trace is None:
-            return self._draw(Plan(op, known_attrs(None, shape=shape, dtype=dtype), count))
+            return self._draw(DrawPlan(op, known_attrs(None, shape=shape, dtype=dtype), count))
         if self is default_generator:
             note_drawn(count)
         with mode.GradSwitch(False):
@@ -143,7 +143,7 @@ class Generator:
             self.offset.add_(count)
         return y
 
-    def _draw(self, plan: Plan) -> Any:
+    def _draw(self, plan: DrawPlan) -> Any:
         """An array of numbers, outside a trace."""
         op, attrs, count = plan
         if self is default_generator:
@@ -240,7 +240,8 @@ def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: 
     if plain:
         if len(_plans) >= _LIMIT:
             _plans.clear()
-        _plans[name, sizes, dtype] = Plan(REGISTRY[name], known_attrs(None, shape=shape, dtype=wanted), numel(shape))
+        attrs = known_attrs(None, shape=shape, dtype=wanted)
+        _plans[name, sizes, dtype] = DrawPlan(REGISTRY[name], attrs, numel(shape))
     return y
 
 

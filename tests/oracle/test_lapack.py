@@ -9,6 +9,8 @@ import scipy.linalg
 import dynamic
 import static
 from common.core.errors import DTypeError, GradientError, LinAlgError, ShapeError
+from common.core.spec import Spec
+from common.evaluate.native_results import in_memory_of_its_own
 
 ENGINES = (dynamic, static)
 RNG = np.random.default_rng(70)
@@ -171,3 +173,32 @@ def test_exponentials_of_float32_have_its_accuracy():
     x = np.random.default_rng(3).uniform(-9, 9, (5, 5)).astype(np.float32)
     exact = scipy.linalg.expm(x.astype(np.float64))
     np.testing.assert_allclose(dynamic.matrix_exp(x).numpy(), exact, rtol=1.2e-7)
+
+
+def test_eager_results_of_lapack_have_memory_of_their_own_in_order():
+    a = np.random.default_rng(0).normal(size=(3, 4, 4)).astype(np.float32)
+    spd = a @ a.swapaxes(1, 2) + np.eye(4, dtype=np.float32)
+    for x in (spd, spd[::-1], np.asfortranarray(spd), spd.swapaxes(1, 2)):
+        t = dynamic.tensor(np.array(x, order="K"))
+        for y in (dynamic.linalg.cholesky(t), *dynamic.linalg.qr(t), *dynamic.linalg.eigh(t), dynamic.linalg.inv(t)):
+            assert y.is_contiguous()
+            assert y.dtype == dynamic.float32
+            assert not np.shares_memory(y.numpy(), t.numpy())
+        c = dynamic.linalg.cholesky(t).numpy()
+        assert np.allclose(c @ c.swapaxes(1, 2), x, rtol=1e-5, atol=1e-5)
+        assert np.array_equal(static.function(static.linalg.cholesky)(t).numpy(), c)
+    with pytest.raises(LinAlgError, match="not positive-definite"):
+        dynamic.linalg.cholesky(dynamic.tensor(-spd))
+
+
+def test_an_operand_or_an_array_by_columns_is_copied_into_a_result():
+    x = np.arange(6.0).reshape(2, 3)
+    spec = Spec((2, 3), x.dtype)
+    for y in (x, np.asfortranarray(x), x[:], x.astype(np.float32)):
+        made = in_memory_of_its_own(y, spec, (x,))
+        assert made.flags.c_contiguous
+        assert made.dtype == x.dtype
+        assert np.array_equal(made, x)
+        assert not np.shares_memory(made, x)
+    fresh = x + 1
+    assert in_memory_of_its_own(fresh, spec, (x,)) is fresh
