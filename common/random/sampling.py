@@ -185,10 +185,9 @@ def _require_weights(x: TensorBase, needed: int) -> None:
             return
     _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
     if x.payload.size:
-        above = int((x.payload > 0).sum(-1).min())
-        if above == 0:
+        if x.payload.max(-1).min() == 0:
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-        if above < needed:
+        if needed > 1 and x.payload.min() == 0 and (above := int((x.payload > 0).sum(-1).min())) < needed:
             raise ArgumentError(
                 "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
                 f"sample): {needed} draws from {above} weights above 0"
