@@ -101,5 +101,7 @@ for _name in ("zeros_like", "ones_like", "empty_like"):
     _f = getattr(F, _name)
     case(_name, lambda x, f=_f: f(x) + x, X("n", 3))
     case(_name, lambda x, f=_f: f(x, "int32"), X("n", 3), differentiable=False)
+case("empty_strided", lambda x: F.empty_strided((2, 3), (1, 2)).to(x.dtype) + x, X(2, 3))
+case("empty_permuted", lambda x: F.empty_permuted((2, 3), (1, 0)).to(x.dtype) + x, X(2, 3))
 case("full_like", lambda x: F.full_like(x, 0.5) * x, X("n", 3))
 case("full_like", lambda x: F.full_like(x, 3, "int64"), X("n", 3), differentiable=False)
