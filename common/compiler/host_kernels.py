@@ -138,7 +138,11 @@ def function_of(call: NativeCall) -> Callable[..., Any]:
     module, name, buffers, _, words = parse(call.source)
     sizes = iter(call.ints[sum(ndim for _, ndim in buffers) :])
     values = [next(sizes) if x is ... else x for x in words]
-    return lambda *arrays: getattr(import_module(module), name)(*arrays, *values)
+
+    def run(*arrays: Any) -> Any:
+        return getattr(import_module(module), name)(*arrays, *values)
+
+    return run
 
 
 def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
