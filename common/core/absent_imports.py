@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 from common.core.absent import answer
 
 
-class AbsentModules(MetaPathFinder):
+class AbsentModules:
     """The last finder: what it is asked for, no other finder has.
 
     Parameters

@@ -17,7 +17,6 @@ from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
 from common.ops.create import creation
-from common.ops.create.by_strides import empty_strided
 from common.ops.shape.memory_order import _in_order
 from common.ops.shape.view import transposed
 from common.tensor.arrays import concrete, to_array
@@ -129,6 +128,8 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Any:
     """`empty_strided` in the dtype of this tensor."""
+    from common.ops.create.by_strides import empty_strided
+
     on_cpu(device, "new_empty_strided")
     return _placed(empty_strided(size, stride, dtype=dtype or self.dtype), requires_grad)
 

@@ -22,7 +22,6 @@ from common.ops._samples import away_from_zero, truth
 from common.ops.index.coordinates import index_get, index_set
 from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
-from common.ops.reduce.scans import cumsum
 from common.ops.shape.cat import cat
 from common.ops.shape.view import expand, reshape
 from common.ops.sort.data_dependent import elements
@@ -168,6 +167,8 @@ def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
 
 def _scattered(x: Any, mask: Any, src: Any) -> Any:
     """What `masked_scatter` returns where `src` has certainly enough elements; None where it may have too few."""
+    from common.ops.reduce.scans import cumsum
+
     shape = broadcast_shapes(x.shape, mask.shape, op="masked_scatter()")
     count, given = numel(shape), numel(src.shape)
     if not same(count, given) and count > given:
