@@ -8,18 +8,32 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from common.compiler.compile import load_ir
+from common.compiler.compile import load_native
 
 _SET_HANDLER = 304
 """PyDataMem_SetHandler in numpy's C API table (numpy/__multiarray_api.h)."""
 _OWN = ("malloc", "calloc", "realloc", "free")
-_TEXT = {
-    "malloc": ("ptr", "i64 %n", "%result = call ptr %own(i64 %n)", 1),
-    "calloc": ("ptr", "i64 %n, i64 %size", "%result = call ptr %own(i64 %n, i64 %size)", 1),
-    "realloc": ("ptr", "ptr %p, i64 %size", "%result = call ptr %own(ptr %p, i64 %size)", 0),
-    "free": ("void", "ptr %p, i64 %size", "call void %own(ptr %p)", 0),
+_SOURCES = {
+    "malloc": """
+def malloc(context, n):
+    context[0] += 1
+    return invoke(context[1], n)
+""",
+    "calloc": """
+def calloc(context, n, size):
+    context[0] += 1
+    return invoke(context[2], n, size)
+""",
+    "realloc": """
+def realloc(context, memory, size):
+    return invoke(context[3], memory, size)
+""",
+    "free": """
+def free(context, memory, size):
+    return invoke(context[4], memory)
+""",
 }
-"""Per function what it returns and takes, how the C library's is called, and by how much it counts."""
+"""Native source of numpy's functions, which call the C library's; the context is the count, then their addresses."""
 
 
 class _Handler(ctypes.Structure):
@@ -79,7 +93,7 @@ def _counting() -> tuple[Any, Any, Callable[[Any], Any]]:
     words = (ctypes.c_int64 * (1 + len(_OWN)))()
     for i, name in enumerate(_OWN, 1):
         words[i] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
-    ours = [load_ir(_text(name), f"twingrad_count_{name}") for name in _OWN]
+    ours = [load_native(_SOURCES[name], f"twingrad_count_{name}") for name in _OWN]
     handler = _Handler(b"twingrad", 1, ctypes.addressof(words), *ours)
     capsule, pointer = python.PyCapsule_New, python.PyCapsule_GetPointer
     capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -88,21 +102,6 @@ def _counting() -> tuple[Any, Any, Callable[[Any], Any]]:
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER] or 0)
     _KEPT.extend((words, handler))
     return words, capsule(ctypes.addressof(handler), _CAPSULE, None), set_handler
-
-
-def _text(name: str) -> str:
-    result, parameters, call, step = _TEXT[name]
-    return f"""
-define {result} @twingrad_count_{name}(ptr %context, {parameters}) {{
-  %count = load i64, ptr %context
-  %next = add i64 %count, {step}
-  store i64 %next, ptr %context
-  %slot = getelementptr i64, ptr %context, i64 {_OWN.index(name) + 1}
-  %own = load ptr, ptr %slot
-  {call}
-  ret {"void" if result == "void" else "ptr %result"}
-}}
-"""
 
 
 _CAPSULE = b"mem_handler"  # numpy looks at this name; a capsule does not copy it

@@ -152,6 +152,17 @@ def load_ir(text: str, symbol: str) -> int:
     return _load_module(make_key(text), lambda: text, symbol)
 
 
+def load_native(source: str, symbol: str) -> int:
+    """Return the address of the last function of native source (`common.compiler.native_source`), named `symbol`."""
+
+    def text() -> str:
+        from common.compiler.native_source import translate_native
+
+        return translate_native(source, symbol, partial(meaning, kernel=symbol))
+
+    return _load_module(make_key(f"{symbol}\n{source}"), text, symbol)
+
+
 def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
     with _lock:
         entry = disk.read(key)

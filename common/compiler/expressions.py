@@ -349,5 +349,5 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Register | None]
     ast.Compare: Expressions._compare,
     ast.BoolOp: Expressions._boolean,
     ast.IfExp: Expressions._conditional,
-    ast.Call: Expressions.call,
+    ast.Call: lambda self, node: self.call(node),
 }

@@ -20,7 +20,7 @@ from typing import Any
 from llvmlite import ir
 
 from common.compiler.expressions import buffer_of
-from common.compiler.registers import INT64, Refused, Register, constant
+from common.compiler.registers import INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import parts
 from common.compiler.vectors import Vectors
 
@@ -43,29 +43,23 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[
     tree = ast.parse(source)
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
-            kernel = _Statements(function, symbol, resolve, vectors=True)
+            kernel = _Kernel(function, symbol, resolve, vectors=True)
             text = kernel.text(function, symbol)
             if not kernel.complete:
-                text = _Statements(function, symbol, resolve, vectors=False).text(function, symbol)
+                text = _Kernel(function, symbol, resolve, vectors=False).text(function, symbol)
             return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
 
 
-class _Statements(Vectors):
-    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
-        module = ir.Module(symbol)
-        super().__init__(module, resolve, _scopes(module, sorted(_written(function))))
+class Statements(Vectors):
+    """Writes statements; `vectors` says whether loops are written with vectors where that is possible."""
+
+    def __init__(
+        self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str], vectors: bool
+    ) -> None:
+        super().__init__(module, resolve, scopes)
         self._loop_number = 0
         self.vectors = vectors
-
-    def text(self, function: ast.FunctionDef, symbol: str) -> str:
-        """The module."""
-        self.statements(function.body)
-        if self.here is not None:
-            raise Refused("the kernel does not return a status at its end")
-        parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
-        head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
-        return "\n".join([str(self.module), head, str(self), "}", *self.notes, ""])
 
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements; those behind a return are never reached."""
@@ -73,7 +67,7 @@ class _Statements(Vectors):
             if self.here is None:
                 return
             try:
-                _STATEMENTS.get(type(node), _Statements._other)(self, node)
+                _STATEMENTS.get(type(node), Statements._other)(self, node)
             except Refused as error:
                 if str(error).startswith("line "):
                     raise
@@ -99,7 +93,7 @@ class _Statements(Vectors):
 
     def _set(self, target: ast.expr, value: Register) -> None:
         match target:
-            case ast.Name(id=name) if name not in ("bufs", "args"):
+            case ast.Name(id=name) if name not in self.variables or self.variables[name].kind is not WORDS:
                 self.variables[name] = value
             case ast.Subscript(value=container, slice=index):
                 self.put(self.container(container), index, value)
@@ -117,10 +111,13 @@ class _Statements(Vectors):
 
     def _return(self, node: ast.Return) -> None:
         if node.value is None:
-            raise Refused("a kernel returns a status")
-        self.line(f"store i64 {self.integer(node.value).text}, ptr %status")
-        self.line("ret i32 0")
+            raise Refused("a value is returned")
+        self.give(node.value)
         self.here = None
+
+    def give(self, node: ast.expr) -> None:
+        """End the function with a value."""
+        raise Refused("nothing is returned here")
 
     def _if(self, node: ast.If) -> None:
         ends = []
@@ -194,17 +191,37 @@ class _Statements(Vectors):
         self.end_iteration(leaving=False)
 
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[_Statements, Any], None]] = {
-    ast.Pass: _Statements._pass,
-    ast.Expr: _Statements._call,
-    ast.Assign: _Statements._assign,
-    ast.AugAssign: _Statements._augment,
-    ast.Return: _Statements._return,
-    ast.If: _Statements._if,
-    ast.While: _Statements._while,
-    ast.For: _Statements._for,
-    ast.Break: _Statements._break,
-    ast.Continue: _Statements._continue,
+class _Kernel(Statements):
+    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
+        module = ir.Module(symbol)
+        super().__init__(module, resolve, _scopes(module, sorted(_written(function))), vectors)
+
+    def text(self, function: ast.FunctionDef, symbol: str) -> str:
+        """The module."""
+        self.statements(function.body)
+        if self.here is not None:
+            raise Refused("the kernel does not return a status at its end")
+        parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
+        head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
+        return "\n".join([str(self.module), head, str(self), "}", *self.notes, ""])
+
+    def give(self, node: ast.expr) -> None:
+        """Store the status."""
+        self.line(f"store i64 {self.integer(node).text}, ptr %status")
+        self.line("ret i32 0")
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {
+    ast.Pass: Statements._pass,
+    ast.Expr: Statements._call,
+    ast.Assign: Statements._assign,
+    ast.AugAssign: Statements._augment,
+    ast.Return: Statements._return,
+    ast.If: Statements._if,
+    ast.While: Statements._while,
+    ast.For: Statements._for,
+    ast.Break: Statements._break,
+    ast.Continue: Statements._continue,
 }
 
 

@@ -20,7 +20,7 @@ from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
 from common.kernels.arrays import mapped_sums
 from common.runtime.builtins import make_elementwise
-from common.runtime.builtins_ir import MAX_INPUTS
+from common.runtime.call_text import MAX_INPUTS
 
 NUMBERS = (int, float)
 bool_ = np.dtype(np.bool_)

@@ -19,7 +19,7 @@ from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
 from common.evaluate.fused_columns import FusedColumns, buffers, columns_beside, in_blocks
 from common.evaluate.fused_lines import NUMBERS, DelayedOp, Fused, argument, is_costly
-from common.runtime.builtins_ir import MAX_INPUTS
+from common.runtime.call_text import MAX_INPUTS
 
 _SHIFT = BLOCK.bit_length() - 1
 _LARGE = 1 << 19

@@ -19,7 +19,7 @@ from common.core.spec import Spec
 from common.kernels.arrays import copying, mapped_sums, sums
 from common.kernels.arrays.reducers import REDUCERS
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
-from common.runtime.builtins_ir import MAX_INPUTS
+from common.runtime.call_text import MAX_INPUTS
 
 Builtin = Callable[..., Any]
 _dense = np.ascontiguousarray

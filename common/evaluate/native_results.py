@@ -16,7 +16,7 @@ from common.core.shapes import contiguous_strides
 from common.core.spec import Spec
 from common.evaluate import kernels
 from common.runtime.builtins import make_steps, make_view
-from common.runtime.builtins_ir import MAX_BUFFERS
+from common.runtime.call_text import MAX_BUFFERS
 
 Call = Callable[..., Any]
 

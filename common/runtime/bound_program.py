@@ -45,7 +45,7 @@ class ArgumentPlace(NamedTuple):
 
 
 class Binding:
-    """The objects of a program, and the words of the native table that name them, see `common.runtime.step_ir`.
+    """The objects of a program, and the words of the native table that name them, see `common.runtime.binding_text`.
 
     Parameters
     ----------

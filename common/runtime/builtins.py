@@ -1,6 +1,6 @@
 """Kernels as Python callables that cost about 100 ns: native METH_FASTCALL builtins around compiled code.
 
-A builtin reads the C structures of its arguments itself (`common.runtime.builtins_ir`).  That is allowed only
+A builtin reads the C structures of its arguments itself (`common.runtime.call_text`).  That is allowed only
 where `common.runtime.cpython_abi` finds the layout it knows and a trial run gives the right answers; elsewhere the
 same functions are made of Python and ctypes (`common.runtime.python_builtins`), about fifty times slower per call.
 
@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.compile import load_ir
+from common.compiler.compile import load_native
 from common.compiler.image import outlive
 from common.core.shapes import overlapping
 from common.runtime import cpython_abi, python_builtins
 from common.runtime.bound_program import Binding
-from common.runtime.builtins_ir import MAX_BUFFERS, MAX_INPUTS, module_text
-from common.runtime.dispatch_ir import CELL_WORDS, CELLS
+from common.runtime.call_text import MAX_BUFFERS, MAX_INPUTS, builtin_source
+from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.trial import is_right
 
@@ -263,7 +263,7 @@ class _MethodDef(ctypes.Structure):
 def _method(symbol: str) -> tuple[Any, _MethodDef]:
     """Return the constructor of builtins and the method definition, which outlives every builtin."""
     cpython_abi.define_symbols()
-    address = load_ir(module_text(symbol), f"twingrad_builtin_{symbol}")
+    address = load_native(builtin_source(symbol), f"twingrad_builtin_{symbol}")
     definition = _MethodDef(symbol.encode(), address, METH_FASTCALL, None)
     outlive(definition)
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

@@ -16,22 +16,12 @@ import numpy as np
 
 from common.runtime.argument_checks import ARRAY, FLOAT, INT, ArgumentCheck
 from common.runtime.bound_program import GIVEN, Binding
-from common.runtime.builtins_ir import BAD_ARGUMENT, OVERLAP
 from common.runtime.cpython_abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
+from common.runtime.execute_text import END, JUMP, JUMP_FALSE, JUMP_OTHER, JUMP_REACHED, SHARE
+from common.runtime.run_text import BAD_ARGUMENT, OVERLAP
 from common.runtime.table_words import Number, SizeWord, Words
 from common.runtime.tasks import addresses
 
-END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT, SHARE = range(13)
-"""Instructions that are no kernel calls, on words a, b, c of the frame and a number d:
-
-- SET: a = b + d;  ROW: a = b + c * d;  SWAP: a and b;  LOAD: a = what b points to;  STORE: to what a points to, b;
-- COPY: d bytes from b to a;
-- JUMP to instruction d;  JUMP_FALSE: if the byte at a is 0;  JUMP_REACHED: if a >= b;  JUMP_OTHER: if a is not the
-  number b;
-- LIMIT: end with status c if a >= the number b;
-- SHARE: the next a kernel calls, of b words each, do not depend on each other, and threads may make them. From word c
-  on: the addresses that `common.runtime.tasks` gives, then the status of every call.
-"""
 _TARGETS = (JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER)
 
 
@@ -234,7 +224,7 @@ class ProgramPlan:
 
     # ---------------------------------------------------------------- for given sizes
     def pack(self, addresses: Sequence[int], binding: Binding | None = None) -> np.ndarray:
-        """Return the table of `common.runtime.run_ir` as an int64 array.
+        """Return the table of `common.runtime.run_text` as an int64 array.
 
         Parameters
         ----------
@@ -259,7 +249,7 @@ class ProgramPlan:
         return self.words
 
     def apart(self, binding: Binding | None = None) -> np.ndarray:
-        """What stands at `last`, see `common.runtime.run_ir`, before a first call.
+        """What stands at `last`, see `common.runtime.run_text`, before a first call.
 
         It begins with what calls for other sizes have found to be apart: comparing all arguments with each other takes
         longer than all else that new sizes need.
@@ -317,7 +307,7 @@ class RunFailure(NamedTuple):
         ``"argument"``: nothing has run, argument `position` is not what the plan asks for (or the count is
         wrong); ``"overlap"``: nothing has run, argument `position` overlaps another one and one of them is
         written; ``"status"``: the kernel of instruction `position` returned `status`, the later ones have not
-        run; INTERRUPTED is none of a kernel's: a signal's handler is to run, see `common.runtime.execute_ir`.
+        run; INTERRUPTED is none of a kernel's: a signal's handler is to run, see `common.runtime.execute_text`.
     position, status : int
     """
 

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.core.locks import make_lock
-from common.runtime import program_plan as plan_ops
+from common.runtime import execute_text as ops
 from common.runtime.argument_checks import ARRAY, FLOAT, ArgumentCheck
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
-from common.runtime.builtins_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
+from common.runtime.call_text import MAX_BUFFERS
+from common.runtime.object_text import RAISED
 from common.runtime.program_plan import ProgramPlan
+from common.runtime.run_text import BAD_ARGUMENT, OVERLAP
 
 _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)  # PYFUNCTYPE: keeps the GIL
 
@@ -289,25 +291,25 @@ def _control(op: int, ints: tuple[int, ...], frame: list[int], following: int) -
     """Run an instruction that is no kernel call; the number of the next one, and a status."""
     a, b, c, d = ints
     word = ctypes.c_int64
-    if op in (plan_ops.SET, plan_ops.ROW):
-        frame[a] = frame[b] + (d if op == plan_ops.SET else frame[c] * d)
-    elif op == plan_ops.SWAP:
+    if op in (ops.SET, ops.ROW):
+        frame[a] = frame[b] + (d if op == ops.SET else frame[c] * d)
+    elif op == ops.SWAP:
         frame[a], frame[b] = frame[b], frame[a]
-    elif op == plan_ops.LOAD:
+    elif op == ops.LOAD:
         frame[a] = word.from_address(frame[b]).value
-    elif op == plan_ops.STORE:
+    elif op == ops.STORE:
         word.from_address(frame[a]).value = frame[b]
-    elif op == plan_ops.COPY:
+    elif op == ops.COPY:
         ctypes.memmove(frame[a], frame[b], d)
-    elif op == plan_ops.LIMIT:
+    elif op == ops.LIMIT:
         return following, c if frame[a] >= b else 0
-    elif op == plan_ops.SHARE:  # one after the other
+    elif op == ops.SHARE:  # one after the other
         pass
     elif (
-        op == plan_ops.JUMP
-        or (op == plan_ops.JUMP_FALSE and not ctypes.c_int8.from_address(frame[a]).value)
-        or (op == plan_ops.JUMP_REACHED and frame[a] >= frame[b])
-        or (op == plan_ops.JUMP_OTHER and frame[a] != b)
+        op == ops.JUMP
+        or (op == ops.JUMP_FALSE and not ctypes.c_int8.from_address(frame[a]).value)
+        or (op == ops.JUMP_REACHED and frame[a] >= frame[b])
+        or (op == ops.JUMP_OTHER and frame[a] != b)
     ):
         return d, 0
     return following, 0

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from common.compiler.compile import load_ir
+from common.compiler.compile import load_native
 from common.runtime import cpython_abi
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding
-from common.runtime.builtins_ir import BAD_ARGUMENT
-from common.runtime.dispatch_ir import CELL_WORDS, CELLS
+from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
+from common.runtime.run_text import BAD_ARGUMENT
 
 Make: TypeAlias = Callable[..., Callable[..., Any]]
 
@@ -26,7 +26,7 @@ def is_right(symbol: str, builtin: Callable[..., Any]) -> bool:
 
 @cache
 def _kernel() -> int:
-    return load_ir(_TRIAL, "twingrad_trial")
+    return load_native(_TRIAL, "twingrad_trial")
 
 
 def _call(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
@@ -131,18 +131,9 @@ TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {
 }  # fmt: skip
 
 _TRIAL = """
-define i32 @twingrad_trial(ptr %status, ptr %exception, ptr %bufs, ptr %args) {
-  %add = load i64, ptr %args
-  %x = load ptr, ptr %bufs
-  %y_p = getelementptr ptr, ptr %bufs, i64 1
-  %y = load ptr, ptr %y_p
-  %v = load <3 x i64>, ptr %x, align 8
-  %a0 = insertelement <3 x i64> poison, i64 %add, i64 0
-  %a1 = insertelement <3 x i64> %a0, i64 %add, i64 1
-  %a2 = insertelement <3 x i64> %a1, i64 %add, i64 2
-  %sum = add <3 x i64> %v, %a2
-  store <3 x i64> %sum, ptr %y, align 8
-  store i64 7, ptr %status
-  ret i32 0
-}
+def trial(status, exception, bufs, args):
+    for i in range(3):
+        bufs[1][i] = bufs[0][i] + args[0]
+    status[0] = 7
+    return 0
 """

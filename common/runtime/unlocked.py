@@ -1,6 +1,6 @@
 """Programs that run without Python's lock: each call has memory of its own, and objects are only looked at.
 
-The function is that of `common.runtime.unlocked_ir`.
+The function is that of `common.runtime.unlocked_text`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.compile import load_ir
+from common.compiler.compile import load_native
 from common.runtime import cpython_abi
 from common.runtime.bound_program import GIVEN, HELD, payload_address
-from common.runtime.builtins_ir import module_text
+from common.runtime.call_text import builtin_source
 from common.runtime.program_plan import ProgramPlan
 
 ALIGNMENT = 64
@@ -47,7 +47,7 @@ def make_free(plan: ProgramPlan, state: Sequence[Any], arena_bytes: int) -> Free
     arena_bytes : how much memory the plan's places need.
     """
     cpython_abi.define_symbols()
-    address = load_ir(module_text("free"), "twingrad_builtin_free")
+    address = load_native(builtin_source("free"), "twingrad_builtin_free")
     keep, sources = [plan.keep, *state], []
     for x, argument in zip(state, plan.arguments, strict=True):
         array = x if x is None or isinstance(x, np.ndarray) else x.payload

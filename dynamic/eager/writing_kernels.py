@@ -29,7 +29,7 @@ from common.methods.in_place_functions import NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
 from common.random.draw_counts import refuse_draws
-from common.runtime.builtins_ir import MAX_INPUTS
+from common.runtime.call_text import MAX_INPUTS
 from common.tensor import boundary
 from common.tensor.base import Tensor, TensorBase
 from common.tensor.leaf import Leaf

@@ -25,7 +25,7 @@ from common.core.int_arguments import callable_argument, members, shown
 from common.core.pickling import MadeCallable
 from common.core.python_numbers import check_range, is_foreign, taken
 from common.core.tree import flatten
-from common.runtime.builtins_ir import BAD_ARGUMENT
+from common.runtime.run_text import BAD_ARGUMENT
 from common.tensor.base import Tensor, TensorBase
 from common.tensor.boundary import refuse
 from common.tensor.observers import checking

@@ -17,7 +17,7 @@ from common.core.source_lines import user_frame
 from common.core.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from common.nn.module import Module
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, ArgumentPlace
-from common.runtime.builtins_ir import BAD_ARGUMENT
+from common.runtime.run_text import BAD_ARGUMENT
 from common.tensor import node, write_log
 from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms

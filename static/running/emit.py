@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.runtime import program_plan as ops
+from common.runtime import execute_text as ops
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.table_words import Number, SizeWord
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, Act, LoopStep, SwitchStep

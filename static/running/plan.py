@@ -16,7 +16,7 @@ from common.evaluate.native_results import raise_status
 from common.runtime.argument_checks import ArgumentCheck
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
 from common.runtime.builtins import make_run, make_step
-from common.runtime.builtins_ir import INTERRUPTED
+from common.runtime.execute_text import INTERRUPTED
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
 from common.runtime.thread_pool import get_num_threads, on_change
 from common.runtime.unlocked import FreeProgram, make_free

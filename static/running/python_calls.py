@@ -18,7 +18,7 @@ from common.control.callback import Callback, Form
 from common.control.print_assert import show
 from common.core.errors import StateError
 from common.core.locks import make_lock
-from common.runtime.builtins_ir import INTERRUPTED
+from common.runtime.execute_text import INTERRUPTED
 from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
 from static.lowering.ir.control_steps import Act

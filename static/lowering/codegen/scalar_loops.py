@@ -23,7 +23,7 @@ import numpy as np
 
 from common.compiler.loop_ir import Break, Call, If, Kernel, Let, Place, Repeat, Store
 from common.core.spec import numel
-from common.runtime.builtins_ir import MAX_BUFFERS
+from common.runtime.call_text import MAX_BUFFERS
 from static.graph import Node
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import build

@@ -28,7 +28,7 @@ from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
 from common.kernels.arrays.reducers import REDUCERS, SUM
-from common.runtime.builtins_ir import MAX_BUFFERS
+from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.close_elements import close_form
 from static.lowering.codegen.loop_nest import InnerNest, Nest

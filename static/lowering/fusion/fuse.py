@@ -18,7 +18,7 @@ from typing import Any
 
 from common.compiler.close_steps import CLOSE
 from common.core.sizes import hint
-from common.runtime.builtins_ir import MAX_BUFFERS
+from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy

@@ -15,7 +15,7 @@ from common.ops.math import arithmetic, cast, compare, transcendental
 from common.ops.reduce import reductions, statistics
 from common.ops.reduce import softmax as normalize
 from common.ops.shape import view
-from common.runtime.builtins_ir import MAX_BUFFERS
+from common.runtime.call_text import MAX_BUFFERS
 from static.jit.function import function
 from static.running.executable import compile_graph
 from tests.static.compare import assert_compiles, program_of

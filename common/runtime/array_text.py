@@ -1,0 +1,100 @@
+"""Builtins that make arrays: views, and the results of ops that are a few kernels; see `common.runtime.call_text`.
+
+``view``: f(x) -> view | None.
+Table: [dtype, rank, dims..., strides..., offset, out rank, writable, out dims..., out strides...], strides and offset
+in bytes, writable 0 or numpy's flag. None for anything but an exact ndarray of that dtype, those sizes and strides.
+
+``steps``: f(*arrays) -> ndarray | None.
+Table: [inputs, steps, result descr, out rank, out dims..., per input: dtype, rank, dims..., per step: kernel, buffers,
+slots..., ints, values...]. Slots count inputs, then the result. None for operands of another form, and as soon as a
+kernel's status is not 0.
+
+``extent``: f(array) -> (low, high) | None, the addresses between which an array lies.
+Table: [dtypes, per dtype: dtype, bytes].
+"""
+
+from __future__ import annotations
+
+VIEW = """
+def view(self, args, nargs):
+    table = table_of(self)
+    rank = table[1]
+    dims = at(table, 2)
+    strides = at(dims, rank)
+    if nargs != 1:
+        return none()
+    x = args[0]
+    if not (is_array(x, table[0], 0) and has_sizes(x, rank, dims) and same_words(x[STRIDES], strides, rank)):
+        return none()
+    rest = at(strides, rank)
+    data, its_rank, flags = x[DATA] + rest[0], rest[1], int32s(x)[FLAGS_INT32] & rest[2]
+    its_dims = at(rest, 3)
+    Py_IncRef(x[DESCR])
+    out = PyArray_NewFromDescr(PyArray_Type, x[DESCR], its_rank, its_dims, at(its_dims, its_rank), data, flags, 0)
+    if not out:
+        return 0
+    Py_IncRef(x)
+    if int_of(PyArray_SetBaseObject(out, x)) == 0:
+        return out
+    Py_DecRef(out)
+    return 0
+"""
+
+STEPS = """
+def steps(self, args, nargs):
+    bufs = room(64)
+    chosen = room(64)
+    table = table_of(self)
+    inputs = table[0]
+    if nargs != inputs:
+        return none()
+    record = at(table, 4 + table[3])
+    for i in range(inputs):
+        arg = args[i]
+        if not (is_array(arg, record[0], ALIGNED_ROWS) and has_sizes(arg, record[1], at(record, 2))):
+            return none()
+        bufs[i] = arg[DATA]
+        record = at(record, 2 + record[1])
+    out = new_array(table[2], table[3], at(table, 4))
+    if not out:
+        return 0
+    bufs[inputs] = out[DATA]
+    for k in range(table[1]):
+        choose(chosen, bufs, at(record, 2), record[1])
+        ints = at(record, 2 + record[1])
+        if run_kernel(record[0], chosen, at(ints, 1)) != 0:
+            Py_DecRef(out)
+            return none()
+        record = at(ints, 1 + ints[0])
+    return out
+"""
+
+EXTENT = """
+def pair(a, b):
+    both = PyTuple_New(2)
+    if both:
+        both[ITEMS] = PyLong_FromLongLong(a)
+        both[ITEMS + 1] = PyLong_FromLongLong(b)
+    return both
+
+def between(x, size):
+    low = x[DATA]
+    high = low + size
+    dims, strides = x[DIMS], x[STRIDES]
+    for i in range(rank_of(x)):
+        if dims[i] == 0:
+            return pair(x[DATA], x[DATA])
+        reach = (dims[i] - 1) * strides[i]
+        high += max(reach, 0)
+        low += min(reach, 0)
+    return pair(low, high)
+
+def extent(self, args, nargs):
+    table = table_of(self)
+    if nargs != 1 or not has_type(args[0], PyArray_Type):
+        return none()
+    for k in range(table[0]):
+        if table[1 + 2 * k] == args[0][DESCR][DTYPE]:
+            return between(args[0], table[2 + 2 * k])
+    return none()
+"""

@@ -1,0 +1,132 @@
+"""The native builtins of `common.runtime.builtins`, written for the C layout of CPython and numpy.
+
+``self`` of each builtin is a tuple whose first item is a bytes object: a table of int64 words, described at
+each function.  The other items only keep alive what the table points to. All texts are native source
+(`common.compiler.native_source`) and begin with `common.runtime.object_text`.
+"""
+
+from __future__ import annotations
+
+from common.runtime.array_text import EXTENT, STEPS, VIEW
+from common.runtime.binding_text import BINDING
+from common.runtime.dispatch_text import FIND, FIXED
+from common.runtime.execute_text import EXECUTE
+from common.runtime.object_text import OBJECTS
+from common.runtime.run_text import RUN
+from common.runtime.unlocked_text import FREE
+
+MAX_BUFFERS = 64
+MAX_INPUTS = 8
+
+# f(*args): ndarrays -> bufs, ints -> args.  Table: [kernel].  Returns the status, -1 for other arguments.
+_CALL = f"""
+def call(self, args, nargs):
+    bufs = room({MAX_BUFFERS})
+    ints = room({MAX_BUFFERS})
+    if nargs > {MAX_BUFFERS}:
+        return PyLong_FromLongLong(-1)
+    arrays = 0
+    numbers = 0
+    for i in range(nargs):
+        arg = args[i]
+        if has_type(arg, PyArray_Type):
+            bufs[arrays] = arg[DATA]
+            arrays += 1
+        elif has_type(arg, PyLong_Type):
+            value = PyLong_AsLongLong(arg)
+            if value == -1 and PyErr_Occurred():
+                return 0
+            ints[numbers] = value
+            numbers += 1
+        else:
+            return PyLong_FromLongLong(-1)
+    return PyLong_FromLongLong(run_kernel(table_of(self)[0], bufs, ints))
+"""
+
+# f(*operands) -> ndarray | status | None.  Of two operands one may be a number, if there is a scalar kernel for it.
+# Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' dtypes].
+_ELEMENTWISE = f"""
+FLOAT32 = 11
+FLOAT64 = 12
+
+# whether an object is a number that a dtype of floats rounds once, which is then put into a cell
+def put_number(object, number, cell):
+    if number != FLOAT32 and number != FLOAT64:
+        return False
+    if has_type(object, PyFloat_Type):
+        if number == FLOAT32:
+            float32s(cell)[0] = to_float32(float64s(object)[NUMBER])
+        else:
+            cell[0] = object[NUMBER]
+        return True
+    if not put_int(object, cell):
+        return False
+    if number == FLOAT32:
+        float32s(cell)[0] = to_float32(cell[0])
+    else:
+        float64s(cell)[0] = to_float64(cell[0])
+    return True
+
+def elementwise(self, args, nargs):
+    bufs = room({MAX_INPUTS + 1})
+    size = room(1)
+    cell = room(1)
+    table = table_of(self)
+    inputs = table[0]
+    if nargs != inputs:
+        return none()
+    number = -1
+    for i in range(inputs):
+        arg, dtype = args[i], table[5 + i]
+        if is_array(arg, dtype, ALIGNED_ROWS):
+            bufs[i] = arg[DATA]
+        elif inputs == 2 and number == -1 and table[2 + i] and put_number(arg, dtype >> 32, cell):
+            bufs[i] = cell
+            number = i
+        else:
+            return none()
+    first = args[1 - number if number >= 0 else 0]
+    kernel, rank, dims = table[1], rank_of(first), first[DIMS]
+    if number >= 0:
+        kernel = table[2 + number]
+    else:
+        for j in range(1, inputs):
+            other = args[j]
+            its_rank = rank_of(other)
+            if its_rank == rank:
+                if not same_words(dims, other[DIMS], rank):
+                    return none()
+            elif inputs == 2 and (rank == 0 or its_rank == 0):
+                kernel = table[2 if rank == 0 else 3]
+                if not kernel:
+                    return none()
+                if rank == 0:
+                    rank = its_rank
+                    dims = other[DIMS]
+            else:
+                return none()
+    n = 1
+    for k in range(rank):
+        n *= dims[k]
+    out = new_array(table[4], rank, dims)
+    if not out:
+        return 0
+    bufs[inputs] = out[DATA]
+    size[0] = n
+    status = run_kernel(kernel, bufs, size)
+    if status == 0:
+        return out
+    Py_DecRef(out)
+    return PyLong_FromLongLong(status)
+"""
+
+
+_BODIES = {
+    "call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "view": VIEW, "steps": STEPS,
+    "extent": EXTENT, "run": BINDING + EXECUTE + RUN, "free": BINDING + EXECUTE + FREE,
+}  # fmt: skip
+
+
+def builtin_source(symbol: str) -> str:
+    """Return the native source of one builtin."""
+    return OBJECTS + _BODIES[symbol]

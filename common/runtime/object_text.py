@@ -1,0 +1,94 @@
+"""What native builtins read of objects and how they call kernels: the beginning of their native source.
+
+Numbers are those of words (int64), of int32 where the name says so, in the structures of CPython and numpy; all are
+checked at run time by `common.runtime.cpython_abi` before this code is used. The eight bytes of a dtype's descr from
+word 3 on hold kind, type character, byte order and type number, which together identify a native dtype.
+"""
+
+from __future__ import annotations
+
+RAISED = 0xFFFFFFFF
+"""The status of a kernel that raised an exception, by numba's calling convention; kernels never do."""
+
+OBJECTS = f"""
+RAISED = {RAISED}
+TYPE = 1
+ITEMS = 3
+NUMBER = 2
+BYTES = 32
+DATA = 2
+DIMS = 4
+STRIDES = 5
+BASE = 6
+DESCR = 7
+WEAK = 9
+RANK_INT32 = 6
+FLAGS_INT32 = 16
+DTYPE = 3
+ALIGNED_ROWS = 257
+
+def at(words, index):
+    return words + 8 * index
+
+# what a C function returns as an int
+def int_of(word):
+    return word & 4294967295
+
+# the words of a builtin: the first item of its tuple is a bytes object
+def table_of(self):
+    return self[ITEMS] + BYTES
+
+def none():
+    Py_IncRef(Py_None)
+    return Py_None
+
+def has_type(object, type):
+    return object[TYPE] == type
+
+# an exact ndarray of a dtype, with at least the given flags
+def is_array(object, dtype, flags):
+    if not has_type(object, PyArray_Type):
+        return False
+    return object[DESCR][DTYPE] == dtype and (int32s(object)[FLAGS_INT32] & flags) == flags
+
+def same_words(a, b, count):
+    for i in range(count):
+        if a[i] != b[i]:
+            return False
+    return True
+
+def rank_of(array):
+    return int32s(array)[RANK_INT32]
+
+def has_sizes(array, rank, dims):
+    return rank_of(array) == rank and same_words(array[DIMS], dims, rank)
+
+# a new C-contiguous array, 0 if there is no memory
+def new_array(descr, rank, dims):
+    Py_IncRef(descr)
+    return PyArray_NewFromDescr(PyArray_Type, descr, rank, dims, 0, 0, 0, 0)
+
+# the buffers of one kernel: those of the addresses whose numbers are at slots
+def choose(bufs, addresses, slots, count):
+    for i in range(count):
+        bufs[i] = addresses[slots[i]]
+
+# the status of one kernel
+def run_kernel(kernel, bufs, ints):
+    status = room(1)
+    exception = room(1)
+    raised = int_of(invoke(kernel, status, exception, bufs, ints)) != 0
+    own = status[0]
+    return RAISED if raised else own
+
+# whether an object is an int that fits into a word, which is then put at a place
+def put_int(object, place):
+    if not has_type(object, PyLong_Type):
+        return False
+    value = PyLong_AsLongLong(object)
+    if value == -1 and PyErr_Occurred():
+        PyErr_Clear()
+        return False
+    place[0] = value
+    return True
+"""
