@@ -150,4 +150,4 @@ def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
     nbytes = prod(shape) * dtype.itemsize
     if not nbytes or not address:
         return np.empty(shape, dtype)
-    return np.frombuffer(memoryview((ctypes.c_char * nbytes).from_address(address)), dtype).reshape(shape)
+    return np.ndarray(shape, dtype, (ctypes.c_char * nbytes).from_address(address))

@@ -7,7 +7,8 @@ wrong with a singular matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,11 @@ from common.core.errors import ArgumentError, LinAlgError
 Array = np.ndarray
 R = TypeVar("R")
 
+_LARGE = 32
+"""Rows from which on a call of potrf costs less than numpy's copies; many small matrices are factored by numpy."""
 
+
+@cache
 def _routine(name: str, dtype: np.dtype[Any]) -> Any:
     """A routine of LAPACK or BLAS in the precision of `dtype`."""
     from scipy.linalg import blas, lapack
@@ -31,8 +36,8 @@ def _fortran(x: Array) -> Array:
     return np.array(x, order="F")
 
 
-def _items(batch: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    return np.ndindex(*batch)
+def _items(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    return np.ndindex(*batch) if batch else ((),)
 
 
 def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
@@ -82,19 +87,18 @@ def _check_solve(info: Array, user: str) -> None:
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
     info = np.zeros(a.shape[:-2], np.int32)
-    try:
-        return np.linalg.cholesky(a), info
-    except np.linalg.LinAlgError:
-        factors, potrf = np.empty_like(a), _routine("potrf", a.dtype)
-        for i in _items(info.shape):
-            try:
-                factors[i] = np.linalg.cholesky(a[i])
-            except np.linalg.LinAlgError:
-                found, info[i] = potrf(_fortran(a[i]), lower=1, clean=1)
-                factors[i] = np.tril(found)
-                info[i] = info[i] or a.shape[-1]  # where the two disagree about the last digit
-        _check_factor(info, user)
-        return factors, info
+    if a.shape[-1] < _LARGE:
+        try:
+            return np.linalg.cholesky(a), info
+        except np.linalg.LinAlgError:
+            pass
+    factors, potrf = np.empty_like(a), _routine("potrf", a.dtype)
+    for i in _items(info.shape):
+        # by rows L is what by columns is its transpose, the upper factor
+        found, info[i] = potrf(np.array(a[i], order="C").T, lower=0, clean=1, overwrite_a=1)
+        factors[i] = found.T
+    _check_factor(info, user)
+    return factors, info
 
 
 def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
@@ -117,11 +121,12 @@ def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
 
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
-    found, trsm = np.empty_like(b), _routine("trsm", a.dtype)
+    found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
     if b.size:
-        with np.errstate(all="ignore"):
-            for i in _items(a.shape[:-2]):
-                found[i] = trsm(1.0, _fortran(a[i]), _fortran(b[i]), lower=not upper, diag=unitriangular)
+        for i in _items(a.shape[:-2]):
+            # by columns this is x^T a^T = b^T, in the memory of b's copy
+            columns = found[i].T
+            trsm(1.0, np.array(a[i], order="C").T, columns, side=1, lower=upper, diag=unitriangular, overwrite_b=1)
     return found
 
 
