@@ -150,4 +150,4 @@ def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
     nbytes = prod(shape) * dtype.itemsize
     if not nbytes or not address:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, (ctypes.c_char * nbytes).from_address(address))
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))

@@ -2,7 +2,7 @@
 
 Grammar (statements and expressions: `common.compiler.translate`)::
 
-    module   ::= (NAME = number)* function+
+    module   ::= (NAME = number | name, ... = C)* function+
     function ::= def name(parameter, ...): statement*
 
 Parameters, variables and results are words, that is int64: numbers and addresses alike. C takes and returns both in
@@ -12,7 +12,11 @@ upper half is not defined.
 - ``x[i]`` is the word number i from the address x on, ``int32s(x)[i]`` an element of another dtype;
 - ``room(n)`` is the address of n words that belong to the call; it stands before all loops and decisions;
 - ``invoke(address, ...)`` calls a function by its address;
-- a name that begins with ``Py`` is C's: a function where it is called, else the address of an object.
+- a name that is C's is a function where it is called, else the address of an object: those that
+  `common.compiler.llvm_engine.define` names ``twingrad_name``;
+- ``atomic_load(x)``, ``atomic_store(x, value)``, ``fetch_add(x, value)``, ``compare_exchange(x, old, new)`` are C11's
+  on the word at an address, sequentially consistent; the last says whether it has exchanged;
+- ``pause()`` lets a processor rest that waits for a word to change.
 
 A function that reaches its end returns 0, and calls only what stands before it. The last one of a module is exported,
 the others become part of it.
@@ -21,6 +25,7 @@ the others become part of it.
 from __future__ import annotations
 
 import ast
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +38,11 @@ from common.compiler.syntax_tree import parts
 from common.compiler.translate import Statements
 
 _OF_PROCESS = ("memmove",)
-"""Functions that kernels find under their own names."""
+"""Functions of C that kernels find under their own names."""
+
+_PAUSES = {"x86_64": "llvm.x86.sse2.pause()", "amd64": "llvm.x86.sse2.pause()"} | dict.fromkeys(
+    ("aarch64", "arm64"), "llvm.aarch64.hint(i32 1)"
+)
 
 
 def translate_native(source: str, symbol: str, resolve: Callable[[str], Any]) -> str:
@@ -49,8 +58,11 @@ def translate_native(source: str, symbol: str, resolve: Callable[[str], Any]) ->
         The text is no native source; the message begins with its line.
     """
     module, constants, functions = ir.Module(symbol), dict[str, Register](), list[ast.FunctionDef]()
+    of_c: set[str] = set()
     for node in ast.parse(source).body:
         match node:
+            case ast.Assign(targets=[target], value=ast.Name(id="C")):
+                of_c |= {part.id for part in parts(target) if isinstance(part, ast.Name)}
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 constants[name] = constant(number(value), INT64)
             case ast.FunctionDef():
@@ -59,7 +71,7 @@ def translate_native(source: str, symbol: str, resolve: Callable[[str], Any]) ->
                 raise Refused(f"line {node.lineno}: a module has numbers and functions")
     own = {function.name: len(function.args.args) for function in functions}
     declared: dict[str, str] = {}
-    texts = [_Function(module, resolve, constants, own, declared).text(node) for node in _used(functions)]
+    texts = [_Function(module, resolve, constants, own, of_c, declared).text(node) for node in _used(functions)]
     texts.append(_exported(functions[-1], symbol))
     return "\n".join([str(module), *declared.values(), *texts, ""])
 
@@ -87,6 +99,7 @@ class _Function(Statements):
     ----------
     constants : what names mean in all functions.
     functions : how many parameters each function of the module has.
+    of_c : names of C's functions and objects.
     declared : lines that declare what is C's, which is added to.
     """
 
@@ -96,11 +109,12 @@ class _Function(Statements):
         resolve: Callable[[str], Any],
         constants: dict[str, Register],
         functions: dict[str, int],
+        of_c: set[str],
         declared: dict[str, str],
     ) -> None:
         super().__init__(module, resolve, {None: ""}, vectors=False)
         self.variables = dict(constants)
-        self._functions, self._declared = functions, declared
+        self._functions, self._of_c, self._declared = functions, of_c, declared
 
     def text(self, function: ast.FunctionDef) -> str:
         """The function, to be inlined wherever it is called."""
@@ -114,7 +128,7 @@ class _Function(Statements):
         return f"{head} {{\n{self}\n}}"
 
     def _name_objects(self, function: ast.FunctionDef) -> None:
-        names = {part.id for part in parts(function) if isinstance(part, ast.Name) and part.id.startswith("Py")}
+        names = {part.id for part in parts(function) if isinstance(part, ast.Name)} & self._of_c
         calls = [part.func for part in parts(function) if isinstance(part, ast.Call)]
         for name in sorted(names - {called.id for called in calls if isinstance(called, ast.Name)}):
             self._declared[name] = f"@twingrad_{name} = external global i8"
@@ -159,13 +173,49 @@ class _Function(Statements):
             function = f'@"{name}"'
             if len(arguments) != self._functions[name]:
                 raise Refused(f"{name} takes {self._functions[name]} arguments")
-        elif name.startswith("Py") or name in _OF_PROCESS:
+        elif name in self._of_c:
             function = f"@{name}" if name in _OF_PROCESS else f"@twingrad_{name}"
             self._declared[name] = f"declare i64 {function}({', '.join(['i64'] * len(arguments))})"
+        elif name in _ATOMIC:
+            return _ATOMIC[name](self, [self._word(argument) for argument in arguments])
+        elif name == "pause":
+            self._pause()
+            return None
         else:
             return super().call(node)
         words = ", ".join(self._word(argument).typed for argument in arguments)
         return Register(self.register(f"call i64 {function}({words})"), INT64)
 
+    def _pause(self) -> None:
+        instruction = _PAUSES.get(platform.machine().lower())
+        if instruction:
+            self._declared["pause"] = f"declare void @{instruction.replace(' 1', '')}"
+            self.line(f"call void @{instruction}")
+
+    def _at(self, address: Register) -> str:
+        return f"ptr {self._elements(address, INT64).text}"
+
+    def _load_atomic(self, words: list[Register]) -> Register:
+        return Register(self.register(f"load atomic i64, {self._at(words[0])} seq_cst, align 8"), INT64)
+
+    def _store_atomic(self, words: list[Register]) -> None:
+        self.line(f"store atomic {words[1].typed}, {self._at(words[0])} seq_cst, align 8")
+
+    def _fetch_add(self, words: list[Register]) -> Register:
+        return Register(self.register(f"atomicrmw add {self._at(words[0])}, {words[1].typed} seq_cst"), INT64)
+
+    def _compare_exchange(self, words: list[Register]) -> Register:
+        address, old, new = words
+        found = self.register(f"cmpxchg {self._at(address)}, {old.typed}, {new.typed} seq_cst seq_cst")
+        return Register(self.register(f"extractvalue {{ i64, i1 }} {found}, 1"), BOOL)
+
     def _as_it_is(self) -> str:
         return ""  # no loop of these functions is optimised
+
+
+_ATOMIC: dict[str, Callable[[_Function, list[Register]], Register | None]] = {
+    "atomic_load": _Function._load_atomic,
+    "atomic_store": _Function._store_atomic,
+    "fetch_add": _Function._fetch_add,
+    "compare_exchange": _Function._compare_exchange,
+}

@@ -25,53 +25,27 @@ image.outlive(_allowed)
 _FUNCTIONS = ("sched_getcpu", "sched_setaffinity")
 
 _NOTHING = """
-define internal i64 @processor() alwaysinline {
-  ret i64 -1
-}
+def processor():
+    return -1
 
-define internal void @forbid(i64 %thread, i64 %processor) alwaysinline {
-  ret void
-}
+def forbid(thread, here):
+    return 0
 """
 
 _MOVES = f"""
-@twingrad_allowed = external global i64
-declare i32 @twingrad_sched_getcpu()
-declare i32 @twingrad_sched_setaffinity(i32, i64, ptr)
+allowed, sched_getcpu, sched_setaffinity = C
 
-define internal i64 @processor() {{
-  %number = call i32 @twingrad_sched_getcpu()
-  %wide = sext i32 %number to i64
-  ret i64 %wide
-}}
+def processor():
+    return to_int32(sched_getcpu())
 
-; keep a thread, by the system's number, off a processor
-define internal void @forbid(i64 %thread, i64 %processor) {{
-entry:
-  %others = alloca [{_WORDS} x i64]
-  %index = lshr i64 %processor, 6
-  %shift = and i64 %processor, 63
-  %bit = shl i64 1, %shift
-  br label %copy
-copy:
-  %i = phi i64 [0, %entry], [%next, %copy]
-  %from = getelementptr i64, ptr @twingrad_allowed, i64 %i
-  %word = load i64, ptr %from
-  %here = icmp eq i64 %i, %index
-  %off = select i1 %here, i64 %bit, i64 0
-  %keep = xor i64 %off, -1
-  %kept = and i64 %word, %keep
-  %to = getelementptr i64, ptr %others, i64 %i
-  store i64 %kept, ptr %to
-  %next = add i64 %i, 1
-  %all = icmp eq i64 %next, {_WORDS}
-  br i1 %all, label %set, label %copy
-set:
-  ; no processor at all is refused, and leaves all of them
-  %number = trunc i64 %thread to i32
-  %ignored = call i32 @twingrad_sched_setaffinity(i32 %number, i64 {8 * _WORDS}, ptr %others)
-  ret void
-}}
+# keep a thread, by the system's number, off a processor; no processor at all is refused, and leaves all of them
+def forbid(thread, here):
+    others = room({_WORDS})
+    for i in range({_WORDS}):
+        others[i] = allowed[i]
+        if i == here >> 6:
+            others[i] &= ~(1 << (here & 63))
+    sched_setaffinity(thread, {8 * _WORDS}, others)
 """
 
 
@@ -84,8 +58,8 @@ def _address(name: str) -> int:
         return 0
 
 
-def text() -> str:
-    """LLVM IR of ``i64 @processor()``, -1 if it is not known, and ``void @forbid(thread, processor)``."""
+def source() -> str:
+    """Native source of ``processor()``, -1 if it is not known, and of ``forbid(thread, processor)``."""
     return _MOVES if sys.platform == "linux" and all(map(_address, _FUNCTIONS)) else _NOTHING
 
 

@@ -11,6 +11,10 @@ RAISED = 0xFFFFFFFF
 """The status of a kernel that raised an exception, by numba's calling convention; kernels never do."""
 
 OBJECTS = f"""
+PyLong_Type, PyFloat_Type, PyBool_Type, PyArray_Type, Py_None = C
+PyLong_FromLongLong, PyLong_AsLongLong, PyErr_Occurred, PyErr_Clear, PyErr_SetInterrupt, PyOS_InterruptOccurred = C
+Py_IncRef, Py_DecRef, PyTuple_New, PyType_GenericAlloc, PyArray_NewFromDescr, PyArray_SetBaseObject, memmove = C
+
 RAISED = {RAISED}
 TYPE = 1
 ITEMS = 3

@@ -44,12 +44,31 @@ def search(words, count, wanted, out):
 """
 
 SWAPPED = """
+memmove = C
+
 def swapped(memory, n):
     room_of_all = room(n)
     for i in range(n):
         room_of_all[i] = memory[n - 1 - i]
     memmove(memory, room_of_all, 8 * n)
     return memory[0]
+"""
+
+
+ANSWER = """
+PyLong_AsLongLong, PyLong_Type = C
+
+def answer(x):
+    return PyLong_AsLongLong(x) + (100 if x[1] == PyLong_Type else 0)
+"""
+
+COUNTED = """
+def counted(memory, seen):
+    before = fetch_add(memory, 5)
+    exchanged = compare_exchange(memory + 8, seen, 7)
+    pause()
+    atomic_store(memory + 16, atomic_load(memory) + before)
+    return exchanged
 """
 
 
@@ -84,10 +103,17 @@ def test_memory_of_a_call() -> None:
 
 def test_objects_and_functions_of_c() -> None:
     """What C calls an int, and an object's address."""
-    source = "def answer(x):\n    return PyLong_AsLongLong(x) + (100 if x[1] == PyLong_Type else 0)\n"
-    read = _function(source, "test_answer", 1)
+    read = _function(ANSWER, "test_answer", 1)
     assert read(id(41)) == 141
     assert read(id(True)) == 1
+
+
+@pytest.mark.parametrize(("seen", "after"), [(3, [6, 7, 7]), (4, [6, 3, 7])])
+def test_atomic_words(seen: int, after: list[int]) -> None:
+    """An exchange takes place where the word is what was seen."""
+    memory = np.array([1, 3, 0])
+    assert _function(COUNTED, "test_counted", 2)(memory.ctypes.data, seen) == (seen == 3)
+    assert memory.tolist() == after
 
 
 @pytest.mark.parametrize(
