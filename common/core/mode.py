@@ -21,6 +21,7 @@ from common.core.switching import Change, Effect, Ending, Setting, Switching
 from common.core.weak import forgetting
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
 #: The profile that is open in this context, see `common.tools.profiling.profiler`; read only while `tracing` is not 0.
@@ -65,10 +66,33 @@ def outside_graphs() -> AbstractContextManager[Any]:
     return nullcontext() if replayed() else activate_trace(None)
 
 
-def watched() -> tuple[Effect, Effect]:
+class Watch:
+    """A key of `tracing`; `ends` are the ways out of the manager that has made it."""
+
+    __slots__ = ("ends",)
+
+    def __init__(self, ends: list[Any]) -> None:
+        self.ends = ends
+
+
+def watched(ends: list[Any] | None = None) -> tuple[Effect, Effect]:
     """What makes ops look at the ContextVars, and what ends that."""
-    key = object()
+    key = Watch([] if ends is None else ends)
     return partial(tracing.__setitem__, key, get_ident()), partial(tracing.pop, key, None)
+
+
+def by_itself(function: Callable[[Any], T], x: Any) -> T:
+    """What a function returns. A context that it only enters ends with it; one that it only leaves has ended."""
+    thread = get_ident()
+    before = {key: len(key.ends) for key, own in [*tracing.items()] if type(key) is Watch and own == thread}
+    try:
+        return function(x)
+    finally:
+        for key, own in [*tracing.items()][::-1]:
+            if type(key) is Watch and own == thread and key not in before and key.ends:
+                key.ends.pop()()
+        for key, entered in before.items():
+            key.ends += [tuple] * (entered - len(key.ends))  # where its own end comes, there is nothing left to do
 
 
 def _forget_other_threads() -> None:

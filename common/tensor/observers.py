@@ -55,7 +55,7 @@ class Watching(Switching):
     def _change(self) -> Change:
         if self.in_a_trace and mode.current_trace() is not None:
             warnings.warn(f"{type(self).__name__} inside a traced function {self.in_a_trace}", stacklevel=3)
-        variable, (begin, end) = self._variable, mode.watched()
+        variable, (begin, end) = self._variable, mode.watched(self._entered())
         before = variable.get()
         return Change((begin, partial(variable.set, self._value())), (end, partial(variable.set, before)), self)
 

@@ -31,7 +31,7 @@ class PackedValue(NamedTuple):
         ------
         ArgumentError : the unpack hook returned no tensor.
         """
-        x = self.unpack(self.packed)
+        x = mode.by_itself(self.unpack, self.packed)
         if not isinstance(x, TensorBase):
             raise ArgumentError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(x).__name__}"

@@ -104,3 +104,33 @@ def retained_graphs(tw):
     y.backward(retain_graph=True)
     y.backward()
     assert x.grad.tolist() == [8.0]
+
+
+def hooks_that_an_unpack_hook_enters_end_with_it(tw):
+    seen = []
+
+    def unpack(x):
+        tw.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t).__enter__()
+        return x
+
+    x = _leaf(tw, 2.0)
+    with tw.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        x.exp().sum().backward()
+    (x.exp() * x).sum().backward()
+    assert seen == []
+
+
+def an_unpack_hook_may_leave_the_hooks_it_runs_in(tw):
+    def unpack(x):
+        hooks.__exit__(None, None, None)
+        return x
+
+    x = _leaf(tw, 2.0)
+    hooks = tw.autograd.graph.saved_tensors_hooks(lambda t: t, unpack)
+    with hooks:
+        x.exp().sum().backward()
+    seen = []
+    with tw.autograd.graph.saved_tensors_hooks(lambda t: seen.append(1) or t, lambda t: t):
+        (x * x).sum().backward()
+    x.sin().sum().backward()
+    assert len(seen) > 0
