@@ -71,7 +71,7 @@ def translate_native(source: str, symbol: str, resolve: Callable[[str], Any]) ->
                 raise Refused(f"line {node.lineno}: a module has numbers and functions")
     own = {function.name: len(function.args.args) for function in functions}
     declared: dict[str, str] = {}
-    texts = [_Function(module, resolve, constants, own, of_c, declared).text(node) for node in _used(functions)]
+    texts = [_NativeFunction(module, resolve, constants, own, of_c, declared).text(node) for node in _used(functions)]
     texts.append(_exported(functions[-1], symbol))
     return "\n".join([str(module), *declared.values(), *texts, ""])
 
@@ -92,7 +92,7 @@ def _exported(function: ast.FunctionDef, symbol: str) -> str:
     return f"define i64 @{symbol}({operands}) nounwind {{\n  {call}\n  ret i64 %result\n}}"
 
 
-class _Function(Statements):
+class _NativeFunction(Statements):
     """Writes one function.
 
     Parameters
@@ -213,9 +213,9 @@ class _Function(Statements):
         return ""  # no loop of these functions is optimised
 
 
-_ATOMIC: dict[str, Callable[[_Function, list[Register]], Register | None]] = {
-    "atomic_load": _Function._load_atomic,
-    "atomic_store": _Function._store_atomic,
-    "fetch_add": _Function._fetch_add,
-    "compare_exchange": _Function._compare_exchange,
+_ATOMIC: dict[str, Callable[[_NativeFunction, list[Register]], Register | None]] = {
+    "atomic_load": _NativeFunction._load_atomic,
+    "atomic_store": _NativeFunction._store_atomic,
+    "fetch_add": _NativeFunction._fetch_add,
+    "compare_exchange": _NativeFunction._compare_exchange,
 }

@@ -43,10 +43,10 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[
     tree = ast.parse(source)
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
-            kernel = _Kernel(function, symbol, resolve, vectors=True)
+            kernel = _KernelWriter(function, symbol, resolve, vectors=True)
             text = kernel.text(function, symbol)
             if not kernel.complete:
-                text = _Kernel(function, symbol, resolve, vectors=False).text(function, symbol)
+                text = _KernelWriter(function, symbol, resolve, vectors=False).text(function, symbol)
             return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
 
@@ -191,7 +191,7 @@ class Statements(Vectors):
         self.end_iteration(leaving=False)
 
 
-class _Kernel(Statements):
+class _KernelWriter(Statements):
     def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
         module = ir.Module(symbol)
         super().__init__(module, resolve, _scopes(module, sorted(_written(function))), vectors)

@@ -66,7 +66,7 @@ def outside_graphs() -> AbstractContextManager[Any]:
     return nullcontext() if replayed() else activate_trace(None)
 
 
-class Watch:
+class WatchKey:
     """A key of `tracing`; `ends` are the ways out of the manager that has made it."""
 
     __slots__ = ("ends",)
@@ -77,19 +77,19 @@ class Watch:
 
 def watched(ends: list[Any] | None = None) -> tuple[Effect, Effect]:
     """What makes ops look at the ContextVars, and what ends that."""
-    key = Watch([] if ends is None else ends)
+    key = WatchKey([] if ends is None else ends)
     return partial(tracing.__setitem__, key, get_ident()), partial(tracing.pop, key, None)
 
 
 def by_itself(function: Callable[[Any], T], x: Any) -> T:
     """What a function returns. A context that it only enters ends with it; one that it only leaves has ended."""
     thread = get_ident()
-    before = {key: len(key.ends) for key, own in [*tracing.items()] if type(key) is Watch and own == thread}
+    before = {key: len(key.ends) for key, own in [*tracing.items()] if type(key) is WatchKey and own == thread}
     try:
         return function(x)
     finally:
         for key, own in [*tracing.items()][::-1]:
-            if type(key) is Watch and own == thread and key not in before and key.ends:
+            if type(key) is WatchKey and own == thread and key not in before and key.ends:
                 key.ends.pop()()
         for key, entered in before.items():
             key.ends += [tuple] * (entered - len(key.ends))  # where its own end comes, there is nothing left to do
