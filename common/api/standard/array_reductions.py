@@ -67,12 +67,12 @@ def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     axis : None for all, an int or a tuple.
     keepdims : keep reduced dimensions with size 1.
     """
-    return reduced(functional.all, x, axis, keepdims)
+    return reduced(functional.all, x, axis, keepdims).bool()  # PyTorch's are uint8 of uint8
 
 
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether an element is not 0; parameters as for `all`."""
-    return reduced(functional.any, x, axis, keepdims)
+    return reduced(functional.any, x, axis, keepdims).bool()
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:

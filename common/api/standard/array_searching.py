@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from common.api.standard.array_elementwise import promoted
 from common.core.errors import ArgumentError
+from common.core.int_arguments import normalize_dim
 from common.ops import functional
 from common.tensor.create import operand
 
@@ -76,7 +77,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     Parameters
     ----------
     x : (..., n, ...).
-    indices : (m) positions.
+    indices : (m) positions; those below 0 count from the end.
     axis : along which; may be left out if there is one dimension.
 
     Raises
@@ -86,7 +87,8 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     x = operand(x)
     if axis is None and len(x.shape) != 1:
         raise ArgumentError(f"take(): axis may be left out for one dimension only, not for {len(x.shape)}")
-    return functional.index_select(x, 0 if axis is None else axis, operand(indices))
+    before = normalize_dim(0 if axis is None else axis, len(x.shape), "axis")
+    return x[(*[slice(None)] * before, operand(indices))]
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
