@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.sizes import hint
 from static.export.onnx_ops import Writer, fixed, rule
+from static.export.onnx_places import padded
 from static.graph import Node
 
 _WAYS = ("padding", "stride", "dilation")
@@ -31,10 +32,13 @@ def _conv(w: Writer, node: Node, x: list[str]) -> str:
 
 @rule("conv_input_panels")
 def _conv_input(w: Writer, node: Node, x: list[str]) -> str:
+    """Without padding, of which elements may be wanted, and then cut: sizes may be free, attributes may not."""
     pads, strides, dilations = (fixed(node, name) for name in _WAYS)
-    made = w.add("ConvTranspose", x, group=int(node.attrs["groups"]), strides=strides, dilations=dilations,
-                 pads=pads + pads, output_padding=[s - 1 for s in strides])  # fmt: skip
-    return _cut(w, made, node.outputs[0].shape[2:])
+    made = w.add("ConvTranspose", x, group=int(node.attrs["groups"]), strides=strides, dilations=dilations)
+    out, reach = node.outputs[0], zip(*(v.shape[2:] for v in node.operands), strides, dilations, strict=True)
+    whole = [(m - 1) * s + d * (k - 1) + 1 for m, k, s, d in reach]
+    after = [n + p - m for n, p, m in zip(out.shape[2:], pads, whole, strict=True)]
+    return padded(w, made, out.dtype, [0, 0, *(-p for p in pads)], [0, 0, *after])
 
 
 @rule("conv_weight_panels")

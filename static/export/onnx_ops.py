@@ -24,7 +24,7 @@ _SAME = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt",
     "reciprocal": "Reciprocal", "pow": "Pow", "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
     "ge": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
-    "isnan": "IsNaN", "where": "Where", "maximum": "Max", "minimum": "Min", "relu": "Relu", "clone": "Identity",
+    "isnan": "IsNaN", "maximum": "Max", "minimum": "Min", "relu": "Relu", "clone": "Identity",
     "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "sigmoid": "Sigmoid",
     "erf": "Erf", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "floor": "Floor", "ceil": "Ceil", "round": "Round", "isinf": "IsInf",
@@ -60,6 +60,19 @@ def _reduced(kind: str) -> OnnxRule:
 
 RULES.update({name: _same(kind) for name, kind in _SAME.items()})
 RULES.update({name: _reduced(kind) for name, kind in _REDUCTIONS.items()})
+
+
+def chosen(w: Writer, node: Node, x: list[str]) -> str:
+    """Elements of one or the other array; bools by logic, for which runtimes need no Where of bools."""
+    if node.outputs[0].dtype.kind == "b":
+        kind, x = "Or", [w.add("And", x[:2]), w.add("And", [w.add("Not", x[:1]), x[2]])]
+    else:
+        kind = "Where"
+    made: str = w.add(kind, x)
+    return made
+
+
+RULES["where"] = chosen
 RULES["ne"] = lambda w, node, x: w.add("Not", [w.add("Equal", x)])
 RULES["to"] = lambda w, node, x: w.cast(x[0], node.operands[0].dtype, node.outputs[0].dtype)
 RULES["zeros_like"] = lambda w, node, x: w.add("Expand", [w.number(0, node), w.add("Shape", x)])
@@ -97,6 +110,8 @@ RULES["permute"] = lambda w, node, x: w.add("Transpose", x, perm=[int(d) for d i
 
 def _sliced(w: Writer, node: Node, x: str) -> str:
     attrs = node.attrs
+    if not attrs["sizes"]:
+        return x
     steps = w.sizes(attrs["steps"])
     starts = w.sizes(attrs["starts"])
     reach = w.add("Mul", [w.sizes(attrs["sizes"]), steps])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import ArgumentError
-from static.export.onnx_ops import FAMILIES, RULES, OnnxRule, Writer, rule
+from static.export.onnx_ops import FAMILIES, RULES, OnnxRule, Writer, chosen, rule
 from static.graph import Node
 
 INT = np.dtype(np.int64)
@@ -23,7 +23,7 @@ def _zeros(w: Writer, dtype: Any, shape: Sequence[Any]) -> str:
     return made
 
 
-def _padded(w: Writer, x: str, dtype: Any, before: Sequence[Any], after: Sequence[Any], value: Any = 0) -> str:
+def padded(w: Writer, x: str, dtype: Any, before: Sequence[Any], after: Sequence[Any], value: Any = 0) -> str:
     """x with numbers around it; a negative amount takes away."""
     if not before:
         return x
@@ -39,11 +39,11 @@ def _placed(w: Writer, x: str, dtype: Any, shape: Any, starts: Any, sizes: Any, 
         if not (type(step) is int and step == 1):
             wide = [*reach[: d + 1], 1, *reach[d + 1 :]]
             x = w.add("Reshape", [x, w.sizes(wide)], allowzero=1)
-            x = _padded(w, x, dtype, [0] * len(wide), [step - 1 if i == d + 1 else 0 for i in range(len(wide))])
+            x = padded(w, x, dtype, [0] * len(wide), [step - 1 if i == d + 1 else 0 for i in range(len(wide))])
             reach[d] = reach[d] * step
             x = w.add("Reshape", [x, w.sizes(reach)], allowzero=1)
     after = [n - start - own for n, start, own in zip(shape, starts, reach, strict=True)]
-    return _padded(w, x, dtype, starts, after)
+    return padded(w, x, dtype, starts, after)
 
 
 @rule("unslice")
@@ -59,15 +59,14 @@ def _slice_set(w: Writer, node: Node, x: list[str]) -> str:
     where = whole, node.attrs["starts"], part, node.attrs["steps"]
     ones = w.add("Expand", [w.scalar(1, INT), w.sizes(part)])
     marked = w.cast(_placed(w, ones, INT, *where), INT, bool)
-    made: str = w.add("Where", [marked, _placed(w, x[1], node.outputs[0].dtype, *where), x[0]])
-    return made
+    return chosen(w, node, [marked, _placed(w, x[1], node.outputs[0].dtype, *where), x[0]])
 
 
 @rule("constant_pad_nd")
 def _constant_pad(w: Writer, node: Node, x: list[str]) -> str:
     shape, starts, own = node.attrs["shape"], node.attrs["starts"], node.operands[0].shape
     after = [n - start - m for n, start, m in zip(shape, starts, own, strict=True)]
-    return _padded(w, x[0], node.outputs[0].dtype, starts, after, node.attrs["value"])
+    return padded(w, x[0], node.outputs[0].dtype, starts, after, node.attrs["value"])
 
 
 RULES.update({"overwrite": lambda w, node, x: w.add("Expand", [x[1], w.sizes(node.outputs[0].shape)])})
@@ -231,12 +230,12 @@ class WindowPlaces:
         ends = [m - n - p for m, n, p in zip(self.padded, self.image, self.padding, strict=True)]
         return [0] * self.lead + list(self.padding), [0] * self.lead + ends
 
-    def slice(self, w: Writer, padded: str, offset: Sequence[int]) -> str:
+    def slice(self, w: Writer, image: str, offset: Sequence[int]) -> str:
         """The elements at one place of all windows."""
         starts = [o * d for o, d in zip(offset, self.dilation, strict=True)]
         ends = [a + (m - 1) * s + 1 for a, m, s in zip(starts, self.count, self.stride, strict=True)]
         axes = w.constant(np.arange(self.lead, self.lead + len(self.size)))
-        made: str = w.add("Slice", [padded, *(w.sizes(each) for each in (starts, ends)), axes, w.sizes(self.stride)])
+        made: str = w.add("Slice", [image, *(w.sizes(each) for each in (starts, ends)), axes, w.sizes(self.stride)])
         return made
 
     def spread(self, w: Writer, v: str, dtype: Any, lead: Sequence[Any], offset: Sequence[int]) -> str:
@@ -245,12 +244,12 @@ class WindowPlaces:
         zeros, ones = [0] * self.lead, [1] * self.lead
         shape = [*lead, *(n + s - 1 for n, s in zip(self.padded, self.stride, strict=True))]
         wide = _placed(w, v, dtype, shape, [*zeros, *starts], [*lead, *self.count], [*ones, *self.stride])
-        return _padded(w, wide, dtype, [*zeros, *[0] * len(starts)], [*zeros, *(1 - s for s in self.stride)])
+        return padded(w, wide, dtype, [*zeros, *[0] * len(starts)], [*zeros, *(1 - s for s in self.stride)])
 
-    def cut(self, w: Writer, padded: str, dtype: Any) -> str:
+    def cut(self, w: Writer, image: str, dtype: Any) -> str:
         """A padded image without what is around it."""
         before, after = self.around()
-        return _padded(w, padded, dtype, [-n for n in before], [-n for n in after])
+        return padded(w, image, dtype, [-n for n in before], [-n for n in after])
 
 
 def _total(w: Writer, parts: Sequence[str]) -> str:
@@ -263,8 +262,8 @@ def _total(w: Writer, parts: Sequence[str]) -> str:
 @rule("window_sum")
 def _window_sum(w: Writer, node: Node, x: list[str]) -> str:
     windows = WindowPlaces(node, node.operands[0].shape)
-    padded = _padded(w, x[0], node.outputs[0].dtype, *windows.around())
-    return _total(w, [windows.slice(w, padded, offset) for offset in windows.offsets])
+    whole = padded(w, x[0], node.outputs[0].dtype, *windows.around())
+    return _total(w, [windows.slice(w, whole, offset) for offset in windows.offsets])
 
 
 @rule("window_add")
@@ -278,13 +277,13 @@ def _window_add(w: Writer, node: Node, x: list[str]) -> str:
 @rule("columns")
 def _columns(w: Writer, node: Node, x: list[str]) -> str:
     windows, out = WindowPlaces(node, node.operands[0].shape), node.outputs[0]
-    padded = _padded(w, x[0], out.dtype, *windows.around())
+    whole = padded(w, x[0], out.dtype, *windows.around())
     axis = w.constant(np.array([2], INT))
-    parts = [w.add("Unsqueeze", [windows.slice(w, padded, offset), axis]) for offset in windows.offsets]
+    parts = [w.add("Unsqueeze", [windows.slice(w, whole, offset), axis]) for offset in windows.offsets]
     stacked = w.add("Concat", parts, axis=2)
     n, c = node.operands[0].shape[:2]
-    whole = [n, c, len(parts), _counted(windows.count)]
-    made: str = w.add("Reshape", [stacked, w.sizes(whole)], allowzero=1)
+    shape = [n, c, len(parts), _counted(windows.count)]
+    made: str = w.add("Reshape", [stacked, w.sizes(shape)], allowzero=1)
     if node.attrs["joined"]:
         made = w.add("Transpose", [made], perm=[1, 2, 0, 3])
     return made

@@ -92,6 +92,16 @@ def pooled(x):
     return f.avg_pool2d(f.conv2d(x, KERNEL, stride=2, padding=1).tanh(), 2, 1, 1)
 
 
+def number_written(x):
+    total = x.sum()
+    total[...] = total * total
+    return total * x
+
+
+def widened(x):
+    return static.nn.functional.conv_transpose2d(x, KERNEL.swapaxes(0, 1), padding=1, dilation=2, output_padding=1)
+
+
 KERNELS = rng.normal(size=(4, 2, 3, 3)).astype(F32)
 KINDS = {"switch": {"If"}, "branch gradient": {"If"}, "while": {"Loop"}, "while gradient": {"Loop"}, "scan": {"Scan"},
          "counted": {"Loop"}, "nested": {"Scan"}, "lstm": {"Scan"}}  # fmt: skip
@@ -121,6 +131,10 @@ CASES = {
         static.grad(lambda x: static.nn.functional.conv2d(
             x.repeat(1, 4, 1, 1), KERNELS * x.mean(), stride=2, padding=1, groups=2).square().sum()), IMAGE,
     ),
+    "largest": (static.grad(lambda x: (x.amax(1) * x.amin()).sum()), X),
+    "bools": (lambda x: static.where(x > 0, x < 1, x < -1), X),
+    "number written": (static.grad(lambda x: number_written(x).sum()), X),
+    "output padding": (widened, IMAGE),
     "convolution": (
         static.nn.Sequential(static.nn.Conv2d(1, 2, 3, padding=1), static.nn.ReLU(), static.nn.MaxPool2d(2)), IMAGE,
     ),
