@@ -12,8 +12,7 @@ from common.runtime.binding_text import BINDING
 from common.runtime.dispatch_text import FIND, FIXED
 from common.runtime.execute_text import EXECUTE
 from common.runtime.object_text import OBJECTS
-from common.runtime.run_text import RUN
-from common.runtime.unlocked_text import FREE
+from common.runtime.run_text import FREE, RUN
 
 MAX_BUFFERS = 64
 MAX_INPUTS = 8

@@ -1,7 +1,7 @@
-"""The builtin that runs a whole program, see `common.runtime.call_text`.
+"""What runs a whole program: a builtin, and a function that needs no lock; see `common.runtime.call_text`.
 
-``f(*arguments)`` returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status; if the program
-is bound to Python objects (`common.runtime.binding_text`), its results instead of 0.
+``run``: f(*arguments) returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status; if the
+program is bound to Python objects (`common.runtime.binding_text`), its results instead of 0.
 
 Table, in words: [arguments, those given, frame, last, bufs, records, code, bytes, writes, binding]; frame, last and
 bufs are addresses, the others offsets into the table, binding 0 if there is none:
@@ -17,6 +17,15 @@ Words of the frame are addresses of buffers, or counters of loops.
 ``last[i]`` is the data address with which argument i passed the overlap check; behind it lies the list of the
 arguments whose address has changed. What the call itself makes overlaps nothing, so its word stays 0. At ``bufs`` the
 addresses of the buffers of one kernel are put together.
+
+``free`` runs a program without Python's lock: f(table, given, memory) returns 0, (instruction + 1) << 32 | status, or
+-1 - index for an argument that is state and has become something else. `given` holds the addresses of arrays and the
+bits of numbers, in order; the caller has checked them. `memory` is what the call writes to besides its outputs: the
+frame, the addresses of one kernel's buffers, and the arena.
+
+Table, in words: [arguments, records, code, words of the frame, frame, places, list of places, buffers]; all but the
+counts are offsets. A record is that of `common.runtime.binding_text`, with an object's identity as its target: state is
+the array that it was, or refused. Words of the frame that are places hold offsets into the arena.
 """
 
 from __future__ import annotations
@@ -128,4 +137,29 @@ def run(self, args, nargs):
     Py_IncRef(only)
     Py_DecRef(result)
     return only
+"""
+
+FREE = """
+def free(table, given, memory):
+    words = table[3]
+    memmove(memory, at(table, table[4]), 8 * words)
+    bufs = at(memory, words)
+    arena = at(bufs, table[7]) + 63 & -64
+    places = at(table, table[6])
+    for k in range(table[5]):
+        memory[places[k]] += arena
+    record = at(table, table[1])
+    for i in range(table[0]):
+        address = 0
+        if record[SOURCE] == GIVEN:
+            address = given[0] if record[KIND] == ARRAY else given
+            given = at(given, 1)
+        else:
+            state = record[CELL][0]
+            if state != record[TARGET] or not has_form(record, state):
+                return -1 - i
+            address = state[DATA]
+        memory[record[SLOT]] = address
+        record = record_after(record)
+    return execute(memory, bufs, at(table, table[2]), False)
 """

@@ -1,6 +1,6 @@
 """Programs that run without Python's lock: each call has memory of its own, and objects are only looked at.
 
-The function is that of `common.runtime.unlocked_text`.
+The function is that of `common.runtime.run_text`.
 """
 
 from __future__ import annotations

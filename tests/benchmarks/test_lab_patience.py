@@ -59,7 +59,8 @@ def test_a_run_reports_it(path, capsys):
     assert not result.passed
     assert not result.calls
     assert result.error.startswith("TookTooLong: one call of mine:python in dynamic takes longer than 0.3 s; it was at")
-    assert "x = x * 0.5" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "x = x * 0.5" in said or "while True:" in said  # the two lines of the loop
 
 
 def test_a_program_that_ends_is_left_alone(path):
