@@ -53,8 +53,9 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with mode.enable_grad():
-        xs, ys, pack, pack_out = _run(func, inputs, create_graph, "vjp")
-        products = _gradients(ys, xs, _cotangents(ys, v, "vjp"), create_graph, strict)
+        xs, ys, pack, pack_out = _run(func, inputs, create_graph, "vjp", strict)
+        products = _gradients(ys, xs, _cotangents(ys, v, "vjp"), create_graph, _RESULT if strict else "")
+        _require_recorded(products, _DERIVATIVE if strict and create_graph else "")
     return pack_out(_results(ys, create_graph)), pack(products)
 
 
@@ -75,10 +76,11 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     The product is the derivative of ``vjp`` with respect to its cotangent, on which it depends linearly.
     """
     with mode.enable_grad():
-        xs, ys, _, pack_out = _run(func, inputs, create_graph, "jvp")
+        xs, ys, _, pack_out = _run(func, inputs, create_graph, "jvp", strict)
         dummies = [zeros_like(y.detach()).requires_grad_() for y in ys]
-        pulled = _gradients(ys, xs, dummies, True, strict)
-        products = _gradients(pulled, dummies, _cotangents(xs, v, "jvp"), create_graph, strict=False)
+        pulled = _gradients(ys, xs, dummies, True, _RESULT if strict else "")
+        products = _gradients(pulled, dummies, _cotangents(xs, v, "jvp"), create_graph)
+        _require_recorded(products, _DERIVATIVE if strict and create_graph else "")
     return pack_out(_results(ys, create_graph)), pack_out(products)
 
 
@@ -110,28 +112,36 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if strict and vectorize:
+        raise GradientError(
+            "strict=True and vectorize=True are not supported together: pass strict=False or vectorize=False"
+        )
     with mode.enable_grad():
-        xs, ys, pack, pack_out = _run(func, inputs, create_graph, "jacobian")
+        xs, ys, pack, pack_out = _run(func, inputs, create_graph, "jacobian", strict)
         rows = _rows_at_once if vectorize else _rows
-        return pack_out([pack(rows(y, xs, create_graph, strict)) for y in ys])
+        refusals = [f"Output {i} of the user-provided function is independent of input" if strict else ""
+                    for i in range(len(ys))]  # fmt: skip
+        return pack_out([pack(rows(y, xs, create_graph, told)) for y, told in zip(ys, refusals, strict=True)])
 
 
-def _rows(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[Any]:
+def _rows(y: Any, xs: Sequence[Any], create_graph: bool, independent: str) -> list[Any]:
     """Derivatives of one result, row by row."""
     flat = reshape(y, -1)
-    rows = [_gradients([flat[i]], xs, [None], create_graph, strict) for i in range(numel(y.shape))]
+    rows = [_gradients([flat[i]], xs, [None], create_graph, independent) for i in range(numel(y.shape))]
+    for row in rows:
+        _require_recorded(row, _DERIVATIVE if independent and create_graph else "")
     if not rows:
         return [zeros_like(reshape(x, (1, *x.shape)).detach())[:0].reshape(*y.shape, *x.shape) for x in xs]
     return [reshape(stack([row[i] for row in rows]), (*y.shape, *x.shape)) for i, x in enumerate(xs)]
 
 
-def _rows_at_once(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[Any]:
+def _rows_at_once(y: Any, xs: Sequence[Any], create_graph: bool, independent: str) -> list[Any]:
     """Derivatives of one result, as one batch."""
     count = numel(y.shape)
     if not isinstance(count, Dim) and count == 0:
-        return _rows(y, xs, create_graph, strict)
+        return _rows(y, xs, create_graph, independent)
     basis = reshape(lift(eye(count, dtype=y.dtype)), (count, *y.shape))
-    found = vmap(lambda row: tuple(_gradients([y], xs, [row], create_graph, strict)))(basis)
+    found = vmap(lambda row: tuple(_gradients([y], xs, [row], create_graph, independent)))(basis)
     return [reshape(g, (*y.shape, *x.shape)) for g, x in zip(found, xs, strict=True)]
 
 
@@ -160,10 +170,17 @@ def hessian(
     GradientError : the result is not a scalar.
     """
     single = isinstance(inputs, TensorBase)
+    _require_tensors(inputs, "inputs given to hessian")
 
     def gradient(*xs: Any) -> Any:
-        y = _scalar(func(*xs), "hessian")
-        return tuple(_gradients([y], xs, [None], True, strict))
+        returned = func(*xs)
+        _require_tensors(returned, "outputs of the user-provided function given to hessian")
+        y = _scalar(returned, "hessian")
+        if strict:
+            _require_recorded([y], _OUTPUT)
+        found = _gradients([y], xs, [None], True, _GRADIENT if strict else "")
+        _require_recorded(found, _GRADIENT if strict else "")
+        return tuple(found)
 
     rows = jacobian(gradient, inputs, create_graph, strict, vectorize)
     return rows[0] if single else rows
@@ -181,11 +198,16 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     -------
     output, vhp : the latter of the structure of the inputs.
     """
+    return _vector_hessian("vhp", func, inputs, v, create_graph, strict)
+
+
+def _vector_hessian(name: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
     with mode.enable_grad():
-        xs, ys, pack, pack_out = _run(func, inputs, create_graph, "vhp")
-        y = _scalar(ys[0] if len(ys) == 1 else tuple(ys), "vhp")
-        first = _gradients([y], xs, [None], True, strict)
-        products = _gradients(first, xs, _cotangents(xs, v, "vhp"), create_graph, strict)
+        xs, ys, pack, pack_out = _run(func, inputs, create_graph, name, strict)
+        y = _scalar(ys[0] if len(ys) == 1 else tuple(ys), name)
+        first = _gradients([y], xs, [None], True, _RESULT if strict else "")
+        _require_recorded(first, _GRADIENT if strict else "")
+        products = _gradients(first, xs, _cotangents(xs, v, name), create_graph, _DERIVATIVE if strict else "")
     return pack_out(_results(ys, create_graph)), pack(products)
 
 
@@ -196,58 +218,98 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     ----------
     func, inputs, v, create_graph, strict : see `vhp`.
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _vector_hessian("hvp", func, inputs, v, create_graph, strict)
 
 
-def _run(func: Function, inputs: Any, create_graph: bool, name: str) -> tuple[list[Any], list[Any], Any, Any]:
+# What `strict` refuses: each is followed by the number of a result, or of an input.
+_OUTPUT = "does not require gradients: it is not computed from the inputs by differentiable ops"
+_RESULT = "The output of the user-provided function is independent of input"
+_DERIVATIVE = "The jacobian of the user-provided function is independent of input"
+_GRADIENT = "The jacobian of the user-provided function with respect to input"
+
+
+def _run(
+    func: Function, inputs: Any, create_graph: bool, name: str, strict: bool
+) -> tuple[list[Any], list[Any], Any, Any]:
     """Inputs and results as lists, and what gives lists the structure of each."""
     single = not isinstance(inputs, (tuple, list))
+    _require_tensors(inputs, f"inputs given to {name}")
     given = [lift(x) for x in ([inputs] if single else inputs)]
-    for position, x in enumerate(given):
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(
-                f"{name}: the inputs given to the function must be either a Tensor or a tuple of Tensors but the value "
-                f"at index {position} has type {type(x).__name__}"
-            )
     xs = [view_of(x) if create_graph and x.requires_grad else without_history(x).requires_grad_() for x in given]
     returned = func(*xs)
+    _require_tensors(returned, f"outputs of the user-provided function given to {name}")
     several = isinstance(returned, (tuple, list))
     ys = list(returned) if several else [returned]
-    if not all(isinstance(y, TensorBase) for y in ys):
-        raise ArgumentError(f"{name}: the function must return a Tensor or a tuple of Tensors")
+    if strict:
+        _require_recorded(ys, _OUTPUT)
     return xs, ys, (lambda z: z[0]) if single else tuple, tuple if several else (lambda z: z[0])
 
 
-def _gradients(ys: Sequence[Any], xs: Sequence[Any], cotangents: Any, create_graph: bool, strict: bool) -> list[Any]:
+def _require_tensors(given: Any, what: str) -> None:
+    """Refuse what is neither a tensor nor a tuple of them; numbers and arrays stand for tensors."""
+    several = isinstance(given, (tuple, list))
+    for i, x in enumerate(given if several else [given]):
+        if not isinstance(lift(x), TensorBase):
+            place = f"the value at index {i} has" if several else "they have"
+            raise ArgumentError(
+                f"The {what} must be either a Tensor or a tuple of Tensors, but {place} type {type(x).__name__}"
+            )
+
+
+def _require_recorded(xs: Sequence[Any], refusal: str) -> None:
+    """Refuse tensors without history, if there is a refusal."""
+    for i, x in enumerate(xs):
+        if refusal and not x.requires_grad:
+            raise GradientError(_refused(refusal, i))
+
+
+def _refused(refusal: str, i: int) -> str:
+    if refusal is _OUTPUT:
+        return f"Output {i} of the user-provided function {refusal}; strict=False gives zeros"
+    return f"{refusal} {i}{' is independent of it' if refusal is _GRADIENT else ''}; strict=False gives zeros"
+
+
+def _gradients(
+    ys: Sequence[Any], xs: Sequence[Any], cotangents: Any, create_graph: bool, independent: str = ""
+) -> list[Any]:
+    """Gradients; of inputs on which no result depends they are zeros, or `independent` begins the refusal."""
     used = [(y, c) for y, c in zip(ys, cotangents, strict=True) if isinstance(y, TensorBase) and y.requires_grad]
     found: Sequence[Any] = [None] * len(xs)
     if used:
         found = autograd.grad([y for y, _ in used], xs, [c for _, c in used], retain_graph=True,
                               create_graph=create_graph, allow_unused=True)  # fmt: skip
-    missing = [i for i, g in enumerate(found) if g is None]
-    if strict and missing:
-        raise GradientError(f"a result of the user-provided function is independent of input {missing[0]}")
+    for i, g in enumerate(found):
+        if independent and g is None:
+            raise GradientError(_refused(independent, i))
     return [zeros_like(x.detach()) if g is None else g for x, g in zip(xs, found)]
 
 
 def _cotangents(like: Sequence[Any], v: Any, name: str) -> list[Any]:
     if v is None:
         if len(like) != 1 or numel(like[0].shape) != 1:
-            raise GradientError(f"{name}: the vector v can only be None if it stands for one tensor of one element")
+            whose = "input to the user-provided function is" if name == "jvp" else "user-provided function returns"
+            raise GradientError(f"The vector v can only be None if the {whose} a single Tensor with a single element")
         return [ones_like(like[0].detach())]
     given = [lift(x) for x in (v if isinstance(v, (tuple, list)) else (v,))]
-    if len(given) != len(like) or any(tuple(a.shape) != tuple(b.shape) for a, b in zip(given, like)):
-        raise GradientError(
-            f"{name}: v has tensors of shapes {[tuple(x.shape) for x in given]}, expected "
-            f"{[tuple(x.shape) for x in like]}"
-        )
+    if len(given) != len(like):
+        expected = "a single Tensor" if len(like) == 1 else f"{len(like)} Tensors"
+        raise GradientError(f"The given v should contain {expected}. It has {len(given)}; it belongs to {name}")
+    for i, (one, x) in enumerate(zip(given, like, strict=True)):
+        if tuple(one.shape) != tuple(x.shape):
+            raise GradientError(
+                f"v has invalid size: should be {tuple(x.shape)} but got {tuple(one.shape)} at index {i} (in {name})"
+            )
     return given
 
 
 def _scalar(y: Any, name: str) -> Any:
     y = y[0] if isinstance(y, (tuple, list)) and len(y) == 1 else y
-    if not isinstance(y, TensorBase) or numel(y.shape) != 1:
-        raise GradientError(f"{name}: the function must return a single Tensor with a single element")
+    if not isinstance(y, TensorBase):
+        raise GradientError(f"The function given to {name} should return a single Tensor")
+    if numel(y.shape) != 1:
+        raise GradientError(
+            f"The Tensor returned by the function given to {name} should contain a single element, not {numel(y.shape)}"
+        )
     return reshape(y, ())
 
 

@@ -296,15 +296,31 @@ def functional_with_create_graph(tw):
 def functional_strictly(tw):
     x, y = tw.tensor([1.0]), tw.tensor([2.0])
     f = tw.autograd.functional
-    for call in (
-        lambda: f.vjp(lambda x, y: x * 2, (x, y), tw.ones(1), strict=True),
-        lambda: f.vjp(lambda x: tw.ones(1), x, tw.ones(1), strict=True),
-        lambda: f.hessian(lambda x: (x * 2).sum(), x, strict=True),
-        lambda: f.vhp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True),
-        lambda: f.hvp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True),
-        lambda: f.jvp(lambda x: tw.ones(1), x, tw.ones(1), strict=True),
+    without_history, constant_slope = "Output 0 .* does not require gradients", "jacobian .* with respect to input 0 is"
+    for message, call in (
+        ("output .* independent of input 1", lambda: f.vjp(lambda x, y: x * 2, (x, y), tw.ones(1), strict=True)),
+        ("Output 0 .* independent of input 1", lambda: f.jacobian(lambda x, y: x * 2, (x, y), strict=True)),
+        (without_history, lambda: f.vjp(lambda x: tw.ones(1), x, tw.ones(1), strict=True)),
+        (without_history, lambda: f.jvp(lambda x: tw.ones(1), x, tw.ones(1), strict=True)),
+        (without_history, lambda: f.hessian(lambda x: x.detach().sum(), x, strict=True)),
+        (constant_slope, lambda: f.hessian(lambda x: (x * 2).sum(), x, strict=True)),
+        (constant_slope, lambda: f.vhp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True)),
+        (constant_slope, lambda: f.hvp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True)),
+        ("jacobian .* independent of input 0", lambda: f.vjp(lambda x: x * 2, x, tw.ones(1), True, strict=True)),
+        ("are not supported together", lambda: f.jacobian(lambda x: x * 2, x, strict=True, vectorize=True)),
+        ("should return a single Tensor", lambda: f.hessian(lambda x: (x, x), x)),
+        ("contain a single element", lambda: f.hessian(lambda x: tw.cat([x, x]), x)),
+        ("v should contain", lambda: f.vjp(lambda x: x, x, (x, x))),
+        ("v has invalid size", lambda: f.jvp(lambda x: x, x, tw.ones(2))),
+        ("v can only be None if the input", lambda: f.jvp(lambda x: x, tw.ones(2))),
     ):
-        with pytest.raises(RuntimeError, match=r"independent|strict"):
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    for message, call in (
+        ("inputs given to vjp must be", lambda: f.vjp(lambda x: x, "x")),
+        ("outputs of .* given to hessian must be", lambda: f.hessian(lambda x: None, x)),
+    ):
+        with pytest.raises(TypeError, match=message):
             call()
     assert f.jacobian(lambda x, y: x * 2, (x, y))[1].tolist() == [[0.0]]
 
