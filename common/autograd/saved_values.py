@@ -16,7 +16,7 @@ from common.core.op import REGISTRY, Op, rules_changed
 from common.tensor import write_log
 from common.tensor.base import TensorBase
 from common.tensor.node import FunctionNode, Node
-from common.tensor.packed_values import pack_saved
+from common.tensor.packed_values import Packed, pack_saved
 from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import positions_read
 
@@ -61,13 +61,14 @@ class SavedTensor:
         Raises
         ------
         GraphFreedError : it is gone.
-        GradientError : values of the node have hooks already.
+        GradientError : it has hooks already.
         """
-        if self._node.saved is None:
+        saved = self._node.saved
+        if saved is None:
             raise freed(self._node)
-        if type(self._node.saved) is not tuple:
+        if type(saved) is Packed and self._position in saved.packed_at:
             raise GradientError(
-                f"the saved values of {self._node.name()} have been registered with hooks already; they take one pair"
+                f"a saved value of {self._node.name()} has hooks already: another pair would never see the value"
             )
         pack_saved(self._node, (pack_hook, unpack_hook), self._position)
 

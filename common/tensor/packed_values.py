@@ -89,6 +89,10 @@ class Packed:
     def __init__(self, values: tuple[Any, ...], hooks: Hooks, chosen: Sequence[int]) -> None:
         self._values = [_packed(x, hooks) if i in chosen else x for i, x in enumerate(values)]
 
+    def add(self, hooks: Hooks, position: int) -> None:
+        """Send one more value through hooks of its own."""
+        self._values[position] = _packed(self._values[position], hooks)
+
     def keep_apart(self, memory: np.ndarray) -> None:
         """Copy what the hooks return as it is, before memory that it shares is overwritten."""
         self._values = [x.keep_apart(memory) if type(x) is PackedValue else apart(x, memory) for x in self._values]
@@ -120,6 +124,9 @@ def _opened(x: Any) -> Any:
 
 def pack_saved(node: Node, hooks: Hooks, only: int | None = None) -> None:
     """Send what a node saves and its rules will read, or one value of that, through a pair of hooks."""
+    if type(node.saved) is Packed and only is not None:
+        node.saved.add(hooks, only)
+        return
     read = positions_read(node.op, node.op.rules, tuple([edge is not None for edge in node.edges]))
     node.saved = Packed(node.saved, hooks, [i for i in read if only in (None, i)])
     inner = node.backward

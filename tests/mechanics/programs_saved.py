@@ -134,3 +134,20 @@ def an_unpack_hook_may_leave_the_hooks_it_runs_in(tw):
         (x * x).sum().backward()
     x.sin().sum().backward()
     assert len(seen) > 0
+
+
+def each_saved_value_takes_its_own_hooks(tw):
+    x = _leaf(tw, 2.0, 3.0)
+    y = x * x
+    y.grad_fn._raw_saved_self.register_hooks(lambda t: 2 * t, lambda t: t / 2)
+    y.grad_fn._raw_saved_other.register_hooks(lambda t: 2 * t, lambda t: t)
+    with pytest.raises(RuntimeError, match="already"):
+        y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0, 9.0]
+
+
+def gather_takes_sparse_grad(tw):
+    x = _leaf(tw, 2.0, 3.0)
+    x.gather(0, tw.tensor([1, 1, 0]), sparse_grad=False).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0]

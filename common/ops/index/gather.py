@@ -10,7 +10,7 @@ import numpy as np
 from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import DTypeError, IndexRangeError, ShapeError
-from common.core.int_arguments import normalize_dim
+from common.core.int_arguments import flag, normalize_dim
 from common.core.op import IndexUse, NativeCall, Op
 from common.core.sizes import same
 from common.core.spec import Spec, around, numel
@@ -129,7 +129,7 @@ scatter_zeros: Op = kernel(
 )  # fmt: skip
 
 
-def gather(x: Any, dim: int, index: Any) -> Any:
+def gather(x: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on.
 
     Parameters
@@ -137,6 +137,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     x : (...)
     dim : the dimension that `index` selects from.
     index : (...) integers, of the rank of `x`; in other dimensions not larger.
+    sparse_grad : accepted; gradients are dense.
 
     Returns
     -------
@@ -155,6 +156,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[2.],
             [3.]])
     """
+    flag(sparse_grad, "gather", "sparse_grad")
     index = whole_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
     if x.ndim == 0 or (x.ndim == 1 and index.ndim == 0):
