@@ -205,12 +205,18 @@ def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
             from common.ops.random.parameters import BOUNDS
 
             message = f"{BOUNDS[message][0]}, but {found}"
-        elements = np.asarray(elements)
+        elements = _distinct(np.asarray(elements))
         raise ArgumentError(message.format(elements[~np.asarray(holds(elements))].ravel()[0]))
+
+
+def _distinct(x: np.ndarray) -> np.ndarray:
+    """The elements that are in memory: of an expanded array there may be more than anybody can look at."""
+    return x if all(x.strides) else x[tuple(slice(None) if step else slice(1) for step in x.strides)]
 
 
 def _ends(x: np.ndarray) -> tuple[Any, ...]:
     """The least and the largest element, NaN where there is one; nothing of no elements."""
+    x = _distinct(x)
     return (np.minimum.reduce(x, None), np.maximum.reduce(x, None)) if x.size else ()
 
 

@@ -387,3 +387,13 @@ def test_uniform_between_0_and_1_is_what_rand_draws():
     u = dynamic.rand(50)
     dynamic.manual_seed(3)
     assert np.array_equal(dynamic.empty(50).uniform_().numpy(), u.numpy())
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_parameters_expanded_beyond_memory_are_looked_at_where_they_are(tw):
+    """2**40 views of one element: the element decides, in no time."""
+    many = tw.full((1,), 2.0).expand(2**40)
+    with pytest.raises(ValueError, match="got p=2"):
+        tw.bernoulli(tw.zeros(8), many)
+    with pytest.raises(RuntimeError, match="std >= 0"):
+        tw.zeros(8).normal_(0.0, tw.full((1,), -2.0).expand(2**40))
