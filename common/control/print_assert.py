@@ -11,6 +11,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError, CheckError
 from common.core.int_arguments import shown
+from common.core.shapes import unrepeated
 from common.core.source_lines import locate, user_frame
 from common.ops.functional import all as all_of
 from common.tensor import printing
@@ -75,16 +76,11 @@ def assert_(condition: Any, message: str = "") -> None:
     if not isinstance(condition, (TensorBase, np.ndarray)):
         condition = np.asarray(bool(condition))
     with mode.no_grad():
-        whole = all_of(condition) if isinstance(condition, TensorBase) else np.asarray(_once(condition).all())
+        whole = all_of(condition) if isinstance(condition, TensorBase) else np.asarray(unrepeated(condition).all())
     trace = mode.current_trace()
     act = show if trace is None else trace.act
     file, line, function = locate(*user_frame(2))
     act("assert", [whole], {"message": f"{message or 'assertion failed'}\n  in {file}:{line} in {function}"})
-
-
-def _once(x: np.ndarray) -> np.ndarray:
-    """An array without the repetitions that broadcasting makes of its elements."""
-    return x[tuple([slice(1) if step == 0 and n else slice(None) for n, step in zip(x.shape, x.strides, strict=True)])]
 
 
 def show(kind: str, operands: Sequence[Any], attrs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes; every function works on symbolic sizes too."""
+"""Arithmetic on shapes; every function but `unrepeated`, which looks at an array, works on symbolic sizes too."""
 
 from __future__ import annotations
 
@@ -65,3 +65,8 @@ def overlapping(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
             return True
         reach += stride * (n - 1)
     return False
+
+
+def unrepeated(x: Any) -> Any:
+    """An array without the repetitions that broadcasting makes of its elements, of which there may be 2**40."""
+    return x[tuple([slice(1) if step == 0 and n else slice(None) for n, step in zip(x.shape, x.strides, strict=True)])]

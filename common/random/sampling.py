@@ -15,6 +15,7 @@ from common.core import mode
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
+from common.core.shapes import unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import drawn_by
 from common.random.generator import Generator, draw, integers
@@ -205,18 +206,13 @@ def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
             from common.ops.random.parameters import BOUNDS
 
             message = f"{BOUNDS[message][0]}, but {found}"
-        elements = _distinct(np.asarray(elements))
+        elements = unrepeated(np.asarray(elements))
         raise ArgumentError(message.format(elements[~np.asarray(holds(elements))].ravel()[0]))
-
-
-def _distinct(x: np.ndarray) -> np.ndarray:
-    """The elements that are in memory: of an expanded array there may be more than anybody can look at."""
-    return x if all(x.strides) else x[tuple(slice(None) if step else slice(1) for step in x.strides)]
 
 
 def _ends(x: np.ndarray) -> tuple[Any, ...]:
     """The least and the largest element, NaN where there is one; nothing of no elements."""
-    x = _distinct(x)
+    x = unrepeated(x)
     return (np.minimum.reduce(x, None), np.maximum.reduce(x, None)) if x.size else ()
 
 

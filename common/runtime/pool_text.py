@@ -8,16 +8,15 @@ args, their count, tasks, the next task.
 
 from __future__ import annotations
 
+from common.runtime.object_text import OBJECTS
+
 THREADS, BUSY, JOB, PATIENCE, FIRST = 0, 1, 2, 3, 8
 STATE, WAKE, DONE, NUMBER, FORBIDDEN, WORDS = 0, 1, 2, 3, 4, 8
 IDLE, LOOKS_OUT, WOKEN, CALLED_OFF, RUNNING, AWAITED = range(6)
 MOST_ARGS = 23
 
-_BOTH = f"""
-pool, PyThread_acquire_lock, PyThread_release_lock, memmove = C
-
-def at(words, index):
-    return words + 8 * index
+_BOTH = f"""{OBJECTS}
+pool, PyThread_acquire_lock, PyThread_release_lock = C
 
 def thread_at(number):
     return at(pool, {FIRST} + {WORDS} * number)
@@ -33,8 +32,6 @@ def look_out(thread, state):
         pause()
 
 def drain(job):
-    status = room(1)
-    exception = room(1)
     own = room({MOST_ARGS + 1})
     count = job[3]
     memmove(own, job[2], 8 * count)
@@ -43,7 +40,7 @@ def drain(job):
         if task >= job[4]:
             return 0
         own[count] = task
-        invoke(job[0], status, exception, job[1], own)
+        run_kernel(job[0], job[1], own)
 """
 
 SHARE = f"""{_BOTH}

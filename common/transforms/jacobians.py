@@ -105,6 +105,10 @@ def jacobian(
     tensor : of shape ``(*result.shape, *input.shape)``; a tuple over inputs if `inputs` is one, in a tuple over results
         if the function returns one.
 
+    Raises
+    ------
+    GradientError : `strict`, as in `vjp`, or with `vectorize`.
+
     Examples
     --------
     >>> import dynamic as tw
@@ -118,13 +122,13 @@ def jacobian(
         )
     with mode.enable_grad():
         xs, ys, pack, pack_out = _run(func, inputs, create_graph, "jacobian", strict)
-        rows = _rows_at_once if vectorize else _rows
-        refusals = [f"Output {i} of the user-provided function is independent of input" if strict else ""
-                    for i in range(len(ys))]  # fmt: skip
-        return pack_out([pack(rows(y, xs, create_graph, told)) for y, told in zip(ys, refusals, strict=True)])
+        if vectorize:
+            return pack_out([pack(_rows_at_once(y, xs, create_graph)) for y in ys])
+        told = [f"Output {i} {_INDEPENDENT}" if strict else "" for i in range(len(ys))]
+        return pack_out([pack(_rows(y, xs, create_graph, each)) for y, each in zip(ys, told, strict=True)])
 
 
-def _rows(y: Any, xs: Sequence[Any], create_graph: bool, independent: str) -> list[Any]:
+def _rows(y: Any, xs: Sequence[Any], create_graph: bool, independent: str = "") -> list[Any]:
     """Derivatives of one result, row by row."""
     flat = reshape(y, -1)
     rows = [_gradients([flat[i]], xs, [None], create_graph, independent) for i in range(numel(y.shape))]
@@ -135,13 +139,13 @@ def _rows(y: Any, xs: Sequence[Any], create_graph: bool, independent: str) -> li
     return [reshape(stack([row[i] for row in rows]), (*y.shape, *x.shape)) for i, x in enumerate(xs)]
 
 
-def _rows_at_once(y: Any, xs: Sequence[Any], create_graph: bool, independent: str) -> list[Any]:
+def _rows_at_once(y: Any, xs: Sequence[Any], create_graph: bool) -> list[Any]:
     """Derivatives of one result, as one batch."""
     count = numel(y.shape)
     if not isinstance(count, Dim) and count == 0:
-        return _rows(y, xs, create_graph, independent)
+        return _rows(y, xs, create_graph)
     basis = reshape(lift(eye(count, dtype=y.dtype)), (count, *y.shape))
-    found = vmap(lambda row: tuple(_gradients([y], xs, [row], create_graph, independent)))(basis)
+    found = vmap(lambda row: tuple(_gradients([y], xs, [row], create_graph)))(basis)
     return [reshape(g, (*y.shape, *x.shape)) for g, x in zip(found, xs, strict=True)]
 
 
@@ -221,11 +225,15 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _vector_hessian("hvp", func, inputs, v, create_graph, strict)
 
 
-# What `strict` refuses: each is followed by the number of a result, or of an input.
-_OUTPUT = "does not require gradients: it is not computed from the inputs by differentiable ops"
-_RESULT = "The output of the user-provided function is independent of input"
-_DERIVATIVE = "The jacobian of the user-provided function is independent of input"
-_GRADIENT = "The jacobian of the user-provided function with respect to input"
+# What `strict` refuses, with the number of a result or of an input.
+_ZEROS = "strict=False gives zeros"
+_OUTPUT = (
+    "Output {} of the user-provided function does not require gradients: it is not computed from the inputs by "
+    f"differentiable ops; {_ZEROS}"
+)
+_INDEPENDENT = "of the user-provided function is independent of input {}; " + _ZEROS
+_RESULT, _DERIVATIVE = f"The output {_INDEPENDENT}", f"The jacobian {_INDEPENDENT}"
+_GRADIENT = "The jacobian of the user-provided function with respect to input {} is independent of it; " + _ZEROS
 
 
 def _run(
@@ -260,19 +268,13 @@ def _require_recorded(xs: Sequence[Any], refusal: str) -> None:
     """Refuse tensors without history, if there is a refusal."""
     for i, x in enumerate(xs):
         if refusal and not x.requires_grad:
-            raise GradientError(_refused(refusal, i))
-
-
-def _refused(refusal: str, i: int) -> str:
-    if refusal is _OUTPUT:
-        return f"Output {i} of the user-provided function {refusal}; strict=False gives zeros"
-    return f"{refusal} {i}{' is independent of it' if refusal is _GRADIENT else ''}; strict=False gives zeros"
+            raise GradientError(refusal.format(i))
 
 
 def _gradients(
     ys: Sequence[Any], xs: Sequence[Any], cotangents: Any, create_graph: bool, independent: str = ""
 ) -> list[Any]:
-    """Gradients; of inputs on which no result depends they are zeros, or `independent` begins the refusal."""
+    """Gradients; of inputs on which no result depends they are zeros, or `independent` is the refusal."""
     used = [(y, c) for y, c in zip(ys, cotangents, strict=True) if isinstance(y, TensorBase) and y.requires_grad]
     found: Sequence[Any] = [None] * len(xs)
     if used:
@@ -280,14 +282,14 @@ def _gradients(
                               create_graph=create_graph, allow_unused=True)  # fmt: skip
     for i, g in enumerate(found):
         if independent and g is None:
-            raise GradientError(_refused(independent, i))
+            raise GradientError(independent.format(i))
     return [zeros_like(x.detach()) if g is None else g for x, g in zip(xs, found)]
 
 
 def _cotangents(like: Sequence[Any], v: Any, name: str) -> list[Any]:
     if v is None:
         if len(like) != 1 or numel(like[0].shape) != 1:
-            whose = "input to the user-provided function is" if name == "jvp" else "user-provided function returns"
+            whose = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
             raise GradientError(f"The vector v can only be None if the {whose} a single Tensor with a single element")
         return [ones_like(like[0].detach())]
     given = [lift(x) for x in (v if isinstance(v, (tuple, list)) else (v,))]

@@ -313,6 +313,8 @@ def functional_strictly(tw):
         ("v should contain", lambda: f.vjp(lambda x: x, x, (x, x))),
         ("v has invalid size", lambda: f.jvp(lambda x: x, x, tw.ones(2))),
         ("v can only be None if the input", lambda: f.jvp(lambda x: x, tw.ones(2))),
+        ("v can only be None if the input", lambda: f.vhp(lambda x: (x * x).sum(), tw.ones(2))),
+        ("v can only be None if the user-provided function returns", lambda: f.vjp(lambda x: x, tw.ones(2))),
     ):
         with pytest.raises(RuntimeError, match=message):
             call()

@@ -202,3 +202,34 @@ def test_an_operand_or_an_array_by_columns_is_copied_into_a_result():
         assert not np.shares_memory(made, x)
     fresh = x + 1
     assert in_memory_of_its_own(fresh, spec, (x,)) is fresh
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 40])  # below and above the size from which on potrf is called by itself
+def test_a_matrix_of_a_batch_has_the_factor_that_it_has_alone(n, dtype):
+    x = np.random.default_rng(n).normal(size=(3, n, n))
+    a = (x @ x.swapaxes(-1, -2) + n * np.eye(n)).astype(dtype)
+    a[1, -1, -1] = -1
+    factors, info = dynamic.linalg.cholesky_ex(dynamic.tensor(a))
+    assert info.tolist() == [0, n, 0]
+    for i in (0, 2):
+        alone = dynamic.linalg.cholesky(dynamic.tensor(a[i]))
+        assert factors[i].numpy().tobytes() == alone.numpy().tobytes()
+        assert not np.triu(alone.numpy(), 1).any()
+        np.testing.assert_allclose(alone.numpy(), np.linalg.cholesky(a[i].astype(np.float64)), rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match=f"Batch element 1.*leading minor of order {n} "):
+        dynamic.linalg.cholesky(dynamic.tensor(a))
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 3), (3, 1), (40, 7)])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_a_triangular_system_reads_one_triangle(n, k, upper, unit):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(2, n, n)) / n + 2 * np.eye(n), rng.normal(size=(2, n, k))
+    t = np.triu(a, int(unit)) if upper else np.tril(a, -int(unit))
+    t = t + np.eye(n) if unit else t
+    found = dynamic.linalg.solve_triangular(
+        dynamic.tensor(a), dynamic.tensor(b), upper=upper, unitriangular=unit
+    ).numpy()
+    np.testing.assert_allclose(found, np.linalg.solve(t, b), rtol=1e-9, atol=1e-12)

@@ -91,14 +91,24 @@ def cholesky(a: Array, user: str) -> tuple[Array, Array]:
         try:
             return np.linalg.cholesky(a), info
         except np.linalg.LinAlgError:
-            pass
-    factors, potrf = np.empty_like(a), _routine("potrf", a.dtype)
+            pass  # one of them fails: each by itself
+    factors = np.empty_like(a)
     for i in _items(info.shape):
-        # by rows L is what by columns is its transpose, the upper factor
-        found, info[i] = potrf(np.array(a[i], order="C").T, lower=0, clean=1, overwrite_a=1)
-        factors[i] = found.T
+        factors[i], info[i] = _factor(a[i])
     _check_factor(info, user)
     return factors, info
+
+
+def _factor(a: Array) -> tuple[Array, int]:
+    """The factor of one matrix, which has the same bits in every batch; and potrf's info."""
+    if a.shape[-1] < _LARGE:
+        try:
+            return np.linalg.cholesky(a), 0
+        except np.linalg.LinAlgError:
+            pass
+    # by rows L is what by columns is its transpose, the upper factor
+    found, info = _routine("potrf", a.dtype)(np.array(a, order="C").T, lower=0, clean=1, overwrite_a=1)
+    return found.T, info
 
 
 def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
