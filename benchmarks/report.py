@@ -6,7 +6,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from benchmarks import machine, peak_memory, stats
-from benchmarks.lab.stability import first_line
+from benchmarks.lab.stability import first_line, told
 from benchmarks.lab.verdict import interval, times
 from benchmarks.run import ENGINES, Result
 from benchmarks.terminal import megabytes, seconds, table
@@ -68,7 +68,9 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
             f"than dynamic in all. Peak: {peak_memory.method()}, after 22 calls from a filled cache."
         )
     items = [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
-    items += [f"- `{name}` UNSTABLE: {line}" for name, lines in unstable.items() for line in lines]
+    wrong, remedies = told(unstable)
+    items += [f"- `{name}` UNSTABLE: {what}" for name, what in wrong.items()]
+    items += [f"- what to do: {remedy}" for remedy in remedies]
     items += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
     items += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
     return "\n\n".join([*map(wrapped, parts), "\n".join(map(wrapped, items))])
@@ -106,15 +108,15 @@ def wrapped(part: str) -> str:
 def summary(results: list[Result], peers: list[str]) -> str:
     """Return how many times as fast as each peer, and as the fastest on each workload, static is in the mean."""
     timed = [result for result in results if result.calls]
-    told = []
+    means = []
     for peer in peers:
         factors = [1 / ratio for result in timed if (ratio := result.over([peer])) is not None]
-        told += [f"{peer} {geometric_mean(factors):.2f} ({len(factors)})"] if factors else []
+        means += [f"{peer} {geometric_mean(factors):.2f} ({len(factors)})"] if factors else []
     best = [1 / ratio for result in timed if (ratio := result.over(peers)) is not None]
     if not best:
         return ""
     return (
-        f"Times as fast as a peer, geometric mean over workloads (their number): {', '.join(told)}; "
+        f"Times as fast as a peer, geometric mean over workloads (their number): {', '.join(means)}; "
         f"as the fastest peer of each workload {geometric_mean(best):.2f} ({len(best)})."
     )
 
@@ -187,8 +189,8 @@ def once_row(result: Result) -> list[str]:
 def pays_row(result: Result) -> list[str]:
     """Return the row of what compiling needs to pay off, and of memory."""
     found = (result.break_even(start).value for start in ("cold", "disk"))
-    told = ("never" if value == float("inf") else f"{int(value):,}" for value in found)
-    return [result.workload.name, *told, *(megabytes(result.peak(engine)) for engine in ENGINES)]
+    calls = ("never" if value == float("inf") else f"{int(value):,}" for value in found)
+    return [result.workload.name, *calls, *(megabytes(result.peak(engine)) for engine in ENGINES)]
 
 
 def around(path: Path, markers: tuple[str, str] = MARKERS) -> tuple[str, str]:

@@ -142,12 +142,12 @@ def show(record: dict[str, Any], missing: list[str]) -> None:
         if workload.get("call"):
             console.say()
             details(workload)
-    wrong, remedies = told(record["workloads"])
+    wrong, remedies = told({workload["name"]: of_record(workload) for workload in record["workloads"]})
     if len(reasons) > 1:
         console.say()
         console.say("What makes these figures unreliable:", "yellow")
-        for line in wrong:
-            console.wrapped(f"- {line}", "  ")
+        for name, what in wrong.items():
+            console.wrapped(f"- {name}: {what}", "  ")
         console.say("What to do:", "yellow")
         for line in remedies:
             console.wrapped(f"- {line}", "  ")

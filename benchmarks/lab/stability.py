@@ -84,14 +84,14 @@ def first_line(reasons: list[str]) -> str:
     return f"UNSTABLE: {reasons[0]}" if reasons else ""
 
 
-def told(workloads: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Return what is wrong with each workload of a record, and what to do, each remedy once."""
-    wrong: list[str] = []
+def told(unstable: Mapping[str, Sequence[str]]) -> tuple[dict[str, str], list[str]]:
+    """Return what is wrong with each unstable workload, from its reasons, and what to do, each remedy once."""
+    wrong: dict[str, str] = {}
     remedies: dict[str, None] = {}
-    for workload in workloads:
-        parts = [reason.partition(": ") for reason in of_record(workload)]
+    for name, reasons in unstable.items():
+        parts = [reason.partition(": ") for reason in reasons]
         if parts:
-            wrong.append(f"{workload['name']}: {'; '.join(what for what, _, _ in parts)}")
+            wrong[name] = "; ".join(what for what, _, _ in parts)
             remedies.update((remedy, None) for _, _, remedy in parts)
     return wrong, list(remedies)
 

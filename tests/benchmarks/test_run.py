@@ -197,6 +197,9 @@ def test_an_unstable_run_says_so_first_and_has_no_mean(no_processes):
     assert "geometric mean" not in page
     assert "No mean over workloads: 1 of 1 are unstable." in page
     assert result.as_json()["unstable"][0].startswith("other processes")
+    twice = " ".join(report.text([result, result], ABOUT, []).split())
+    assert twice.count("- what to do: end them") == 1  # after the first line, each remedy once
+    assert "- `fake` UNSTABLE: other processes kept 1.5 cores busy" in twice
 
 
 def test_calls_alone_start_no_process(monkeypatch):
