@@ -81,7 +81,7 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        known = known_dtype(dtypes.DEFAULT_FLOAT if type is None else type)
+        known = known_dtype(dtypes.default_float() if type is None else type)
         if known.kind != "f":
             raise DTypeError(f"torch.finfo() requires a floating point input type, got {known}; use iinfo")
         limits = np.finfo(known)
@@ -125,22 +125,37 @@ class iinfo:
 
 
 def get_default_dtype() -> np.dtype:
-    """The dtype of what is made of Python's floats: float32."""
-    return dtypes.DEFAULT_FLOAT
+    """The dtype of what is made of Python's floats: float32, if `set_default_dtype` has not changed it."""
+    return dtypes.default_float()
 
 
 def set_default_dtype(d: Any) -> None:
-    """Say what is made of Python's floats: float32, which is always so.
+    """Say what is made of Python's floats, and of ints by functions of floats: float32 or float64.
+
+    It holds for the whole process, for what is made from then on. Programs are traced again under another default; a
+    saved program keeps the dtypes that it was traced with.
+
+    Parameters
+    ----------
+    d : the dtype, or the typed class of one.
 
     Raises
     ------
-    DTypeError : another dtype; name it where tensors and modules are made, or call ``double()``.
+    DTypeError : a dtype that is not float32 or float64.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.set_default_dtype(tw.float64)
+    >>> tw.tensor([1, 2]) / 3
+    tensor([0.3333, 0.6667])
+    >>> tw.set_default_dtype(tw.float32)
     """
     own = getattr(d, "tensor_dtype", None)
     wanted = known_dtype(d if own is None else own)
-    if wanted != dtypes.DEFAULT_FLOAT:
-        raise DTypeError(f"set_default_dtype(): Python's floats are always float32, not {wanted}; give dtype= where "
-                         "tensors and modules are made, or call double() on them")  # fmt: skip
+    if wanted.kind != "f":
+        raise DTypeError(f"only floating-point types are supported as the default type, not {wanted}")
+    dtypes.set_default_float(wanted)
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -199,7 +214,7 @@ def promote_types(type1: Any, type2: Any) -> np.dtype:
 def result_type(tensor1: Any, tensor2: Any) -> np.dtype:
     """The dtype of what is computed of two tensors or numbers."""
     dtype, weak = result_dtype([spec_of(tensor1), spec_of(tensor2)])
-    return dtypes.DEFAULT_FLOAT if weak and dtype.kind == "f" else dtype
+    return dtypes.default_float() if weak and dtype.kind == "f" else dtype
 
 
 def can_cast(from_: Any, to: Any) -> bool:
@@ -226,7 +241,7 @@ def scalar_tensor(s: Any, dtype: Any = None) -> Any:
     s : number.
     dtype : float32 by default.
     """
-    return lift(creation.full((), s, dtype or dtypes.DEFAULT_FLOAT))
+    return lift(creation.full((), s, dtype or dtypes.default_float()))
 
 
 PLAIN: dict[str, Any] = {

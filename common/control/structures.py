@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import ArgumentError
 from common.core.sizes import Dim, same_shape
 from common.core.source_lines import locate
@@ -17,8 +17,6 @@ from common.core.tree import flatten, ordered, text
 from common.ops.create.creation import full_, made
 from common.tensor.base import TensorBase, wrap
 from common.tensor.create import operand
-
-_NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}
 
 
 class TreeSpec:
@@ -86,7 +84,7 @@ def is_number(x: Any) -> bool:
 
 def number_dtype(x: Any) -> np.dtype[Any]:
     """The dtype of a Python number that stands beside nothing."""
-    return _NUMBERS[bool if isinstance(x, bool) else int if isinstance(x, int) else float]
+    return bool_ if isinstance(x, bool) else int64 if isinstance(x, int) else default_float()
 
 
 def number(x: Any, dtype: np.dtype[Any]) -> TensorBase:

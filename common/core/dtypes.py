@@ -7,7 +7,7 @@ numbers). Inside a tier dtypes promote as usual; a lower tier changes the result
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -37,8 +37,25 @@ uint8 = np.dtype(np.uint8)
 bool_ = np.dtype(np.bool_)
 
 SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
-DEFAULT_FLOAT = float32
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
+_default = float32
+
+default_changed: list[Callable[[], object]] = []
+"""What forgets what it has kept by a default dtype, when that changes."""
+
+
+def default_float() -> np.dtype:
+    """The dtype of what is made of Python's floats, and of what a function of floats makes of ints."""
+    return _default
+
+
+def set_default_float(dtype: np.dtype) -> None:
+    """Change it for the whole process; programs that are traced already keep theirs."""
+    global _default
+    if dtype != _default:
+        _default = dtype
+        for forget in default_changed:
+            forget()
 
 
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
@@ -69,7 +86,7 @@ def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
         assert weak is not None
         return weak, True
     if weak is not None:
-        weak = DEFAULT_FLOAT if weak.kind == "f" else weak
+        weak = _default if weak.kind == "f" else weak
     result = None
     for tier_dtype in (dims, zero, weak):
         if tier_dtype is None:
@@ -100,12 +117,15 @@ def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], .
     if dtype.kind in op.refuses:
         raise DTypeError(f"{op.name}(): not implemented for {dtype.name}")
     if op.domain == "float" and dtype.kind != "f":
-        dtype = float64 if weak else DEFAULT_FLOAT
+        dtype = float64 if weak else _default
     elif op.domain == "bool":
         dtype = bool_
     elif op.domain == "number" and dtype == bool_:
         dtype = int64
     return dtype, (bool_ if op.result == "bool" else dtype), weak
+
+
+default_changed.append(_compute_dtypes.cache_clear)
 
 
 def operand_dtypes(op: Elementwise, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:

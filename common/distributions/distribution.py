@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.core import mode as modes
-from common.core.dtypes import DEFAULT_FLOAT, promote
+from common.core.dtypes import default_float, promote
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError
 from common.core.int_arguments import members, shown
 from common.core.shapes import broadcast_shapes
@@ -54,10 +54,10 @@ def one_dtype(*values: Any) -> list[Any]:
     ArgumentError : one is neither.
     """
     tensors = [x for x in values if isinstance(x, TensorBase)]
-    dtype = tensors[0].dtype if tensors else DEFAULT_FLOAT
+    dtype = tensors[0].dtype if tensors else default_float()
     for x in tensors[1:]:
         dtype = promote(dtype, x.dtype)
-    dtype = dtype if dtype.kind == "f" else np.dtype(DEFAULT_FLOAT)
+    dtype = dtype if dtype.kind == "f" else np.dtype(default_float())
     return [x.to(dtype) if isinstance(x, TensorBase) else lift(_array(x, dtype)) for x in values]
 
 
@@ -222,7 +222,7 @@ class Distribution:
                 f"The value argument to log_prob must be a Tensor, got {shown(value)} of type {type(value).__name__}; "
                 "give tensor(...) or an array"
             )
-        value = value if isinstance(value, TensorBase) else lift(np.asarray(value, DEFAULT_FLOAT))
+        value = value if isinstance(value, TensorBase) else lift(np.asarray(value, default_float()))
         if not self._validate_args:
             return value
         event, shape = self.event_shape, Size((*self.batch_shape, *self.event_shape))

@@ -16,7 +16,7 @@ import numpy as np
 from common.core import op as ops
 from common.core.allocation import refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
-from common.core.dtypes import SUPPORTED
+from common.core.dtypes import SUPPORTED, default_changed
 from common.core.errors import DTypeError
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
@@ -177,6 +177,7 @@ def _forget(op: Op) -> None:
 
 
 ops.rules_changed.append(_forget)
+default_changed.append(forget)
 
 
 @interprets(np.ndarray)

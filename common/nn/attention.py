@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.devices import on_cpu
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError
 from common.nn import init
 from common.nn.layers import Linear
@@ -96,7 +96,7 @@ class MultiheadAttention(Module):
             part = None if whole else glorot((embed_dim, columns), dtype)
             self.register_parameter(f"{name}_proj_weight", part)
         self.register_parameter("in_proj_weight", glorot((3 * embed_dim, embed_dim), dtype) if whole else None)
-        kind = DEFAULT_FLOAT if dtype is None else dtype
+        kind = default_float() if dtype is None else dtype
         self.register_parameter("in_proj_bias", Parameter(np.zeros(3 * embed_dim, kind)) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, dtype=dtype)
         if bias:

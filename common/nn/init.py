@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.mode import outside_graphs
 from common.random.generator import Generator, default_generator
 from common.tensor.leaf import Parameter
@@ -22,7 +22,7 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
     bound : half the width of the interval.
     dtype : float32 (default) or float64.
     """
-    wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
+    wanted = np.dtype(default_float() if dtype is None else dtype)
     with outside_graphs():
         u = (generator or default_generator).draw("rand", shape, wanted)
     # one rounding per operation, and the same for both engines, because this runs before either
@@ -31,7 +31,7 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
 
 def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
     """A parameter drawn from N(0, 1), float32 by default."""
-    wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
+    wanted = np.dtype(default_float() if dtype is None else dtype)
     with outside_graphs():
         return Parameter((generator or default_generator).draw("randn", shape, wanted))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core.devices import on_cpu
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError
 from common.core.int_arguments import members
 from common.methods.in_place_functions import over
@@ -108,8 +108,8 @@ class LayerNorm(Module):
         one = isinstance(normalized_shape, int)
         shape = (normalized_shape,) if one else tuple(members(normalized_shape, "LayerNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
-        self.bias = Parameter(np.zeros(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine and bias else None
+        self.weight = Parameter(np.ones(shape, dtype or default_float())) if elementwise_affine else None
+        self.bias = Parameter(np.zeros(shape, dtype or default_float())) if elementwise_affine and bias else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (..., *normalized_shape).

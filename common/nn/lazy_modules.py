@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.devices import on_cpu
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ShapeError, TraceError
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from common.nn.images import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
@@ -32,7 +32,7 @@ class UninitializedParameter(Parameter):
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
         on_cpu(device, "UninitializedParameter")
-        super().__init__(np.zeros(0, DEFAULT_FLOAT if dtype is None else dtype), requires_grad)
+        super().__init__(np.zeros(0, default_float() if dtype is None else dtype), requires_grad)
 
 
 class LazyModule(Module):
@@ -95,7 +95,7 @@ class LazyModule(Module):
             made = UninitializedParameter(dtype=given.arguments.get("dtype")) if wanted else None
             self.register_parameter(name, made)
         if not affine:  # conversions of the module change its dtype
-            marker = np.zeros(0, given.arguments.get("dtype") or DEFAULT_FLOAT)
+            marker = np.zeros(0, given.arguments.get("dtype") or default_float())
             self.register_buffer("uninitialized", marker, persistent=False)
 
     def _take_arguments(self, features: Any, *args: Any, **kwargs: Any) -> None:

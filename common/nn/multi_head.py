@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
 from common.nn.scaled_attention import scaled_dot_product_attention
@@ -158,7 +158,7 @@ def multi_head_attention_forward(
 
 def causal_mask(n: Any, dtype: Any = None) -> Any:
     """(n, n) numbers to add to scores: 0 up to the diagonal, -inf behind it; float32 by default."""
-    return where(le(along(n, 0), along(n, 1)), 0.0, -math.inf).to(DEFAULT_FLOAT if dtype is None else dtype)
+    return where(le(along(n, 0), along(n, 1)), 0.0, -math.inf).to(default_float() if dtype is None else dtype)
 
 
 def _fit(a: Any, b: Any) -> bool:

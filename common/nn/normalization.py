@@ -9,7 +9,7 @@ import numpy as np
 from common.core import mode
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, members
 from common.nn.module import Module
@@ -50,7 +50,7 @@ class RMSNorm(Module):
         one = isinstance(normalized_shape, int)
         shape = (normalized_shape,) if one else tuple(members(normalized_shape, "RMSNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
+        self.weight = Parameter(np.ones(shape, dtype or default_float())) if elementwise_affine else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (..., *normalized_shape)."""
@@ -103,8 +103,8 @@ class GroupNorm(Module):
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.weight = Parameter(np.ones(num_channels, dtype or DEFAULT_FLOAT)) if affine else None
-        self.bias = Parameter(np.zeros(num_channels, dtype or DEFAULT_FLOAT)) if affine and bias else None
+        self.weight = Parameter(np.ones(num_channels, dtype or default_float())) if affine else None
+        self.bias = Parameter(np.zeros(num_channels, dtype or default_float())) if affine and bias else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (batch, num_channels, ...)."""
@@ -135,7 +135,7 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        kind, num_features = dtype or DEFAULT_FLOAT, integer(num_features, type(self).__name__, "num_features")
+        kind, num_features = dtype or default_float(), integer(num_features, type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = Parameter(np.ones(num_features, kind)) if affine else None

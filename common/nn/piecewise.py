@@ -8,7 +8,7 @@ import numpy as np
 
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.int_arguments import integer
 from common.methods.in_place_functions import over
 from common.nn.activations import _OverInput
@@ -124,7 +124,7 @@ class PReLU(Module):
         super().__init__()
         on_cpu(device, type(self).__name__)
         self.num_parameters, self.init = integer(num_parameters, "PReLU", "num_parameters"), init
-        self.weight = Parameter(np.full(self.num_parameters, init, dtype or DEFAULT_FLOAT))
+        self.weight = Parameter(np.full(self.num_parameters, init, dtype or default_float()))
 
     def forward(self, input: Any) -> Any:
         """prelu(input), input (batch, channels, ...)."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from common.core import mode
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, NotDefinedError
 from common.core.int_arguments import mapping, members
 from common.nn.module import Module
@@ -163,7 +164,7 @@ def _present(module: Module, name: str) -> tuple[Any, Any]:
 
 def _without(order: Any, count: int, shape: tuple[Any, ...]) -> Any:
     """Ones, and zeros at the first `count` of an order of the elements."""
-    ones = F.reshape(F.ones_like(order.to("float32")), (-1,))
+    ones = F.reshape(F.ones_like(order.to(default_float())), (-1,))
     return F.reshape(F.index_fill(ones, 0, order[:count], 0.0), shape)
 
 

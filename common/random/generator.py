@@ -16,7 +16,7 @@ from common.core import mode
 from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called, known_attrs
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.dtypes import default_changed, default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
@@ -34,15 +34,15 @@ _INTS, _LIMIT = {int}, 1024
 
 
 class DrawPlan(NamedTuple):
-    """A draw of a known size: the op, its attributes, and how many numbers."""
+    """A draw of a known size: the op, its attributes, and how many numbers; kept by name, sizes and dtype as given."""
 
     op: Op
     attrs: Any
     count: Any
 
 
-#: Draws that have been checked, by name, sizes and dtype as they were given.
 _plans: dict[Any, DrawPlan] = {}
+default_changed.append(_plans.clear)
 
 
 class Generator:
@@ -229,7 +229,7 @@ def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | N
 def _dtype(dtype: Any) -> np.dtype:
     from common.tensor.arrays import dtype_or
 
-    return dtype_or(dtype, DEFAULT_FLOAT)
+    return dtype_or(dtype, default_float())
 
 
 def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: bool) -> Any:

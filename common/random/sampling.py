@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.shapes import unrepeated
@@ -72,7 +72,7 @@ def normal(
     with mode.no_grad():
         if size is not None:
             shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
-            wanted = dtype_or(dtype, DEFAULT_FLOAT)
+            wanted = dtype_or(dtype, default_float())
         else:
             shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
             wanted = np.result_type(*(x.dtype for x in tensors))

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error
-from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64, promote
+from common.core.dtypes import SUPPORTED, default_float, int64, promote
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
@@ -65,7 +65,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     elif array.dtype.kind not in "fi" or isinstance(first, (np.ndarray, np.generic)):  # numpy's dtype is meant
         wanted = array.dtype.newbyteorder("=")
     else:
-        wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
+        wanted = default_float() if array.dtype.kind == "f" else int64
     if array.dtype.kind == "O" and any(isinstance(x, Dim) for x in array.flat):
         raise DTypeError("a list holds sizes that are open in a trace; use stack([tensor(n), ...])")
     if array.dtype.kind == "O":
@@ -103,10 +103,10 @@ def _numbers(data: Any) -> Any:
 def _promoted(data: Any) -> np.dtype:
     """The dtype of numbers and tensors in nested lists together."""
     if isinstance(data, (list, tuple)):
-        return functools.reduce(promote, map(_promoted, data)) if data else DEFAULT_FLOAT
+        return functools.reduce(promote, map(_promoted, data)) if data else default_float()
     if isinstance(data, (bool, int, float)):
-        return np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else DEFAULT_FLOAT
-    found: np.dtype = data.dtype if hasattr(data, "dtype") else DEFAULT_FLOAT
+        return np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else default_float()
+    found: np.dtype = data.dtype if hasattr(data, "dtype") else default_float()
     return found
 
 

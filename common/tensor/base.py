@@ -13,7 +13,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error
-from common.core.dtypes import number_spec
+from common.core.dtypes import default_float, number_spec
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import shown
 from common.core.python_numbers import as_array
@@ -187,14 +187,14 @@ class Tensor(TensorBase, metaclass=_TensorType):
         if type(data) is np.ndarray:
             self.payload = data
             if is_user_file(_getframe(1).f_code.co_filename):
-                if data.dtype == np.float32 and data.dtype.isnative:
+                if data.dtype == default_float() and data.dtype.isnative:
                     borrow(data, "Tensor()")
                 else:
-                    self.payload = to_array(data, np.float32)
+                    self.payload = to_array(data, default_float())
         elif type(data) is int:
             self.payload, requires_grad = _of_sizes((data, requires_grad, *sizes)), False
         else:
-            self.payload = to_array(data, np.float32 if isinstance(data, (list, tuple)) else None)
+            self.payload = to_array(data, default_float() if isinstance(data, (list, tuple)) else None)
         self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
@@ -213,7 +213,7 @@ def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
     if not all(type(n) is int and n >= 0 for n in sizes):
         raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {shown(sizes)}")
     try:
-        return np.zeros(sizes, np.float32)
+        return np.zeros(sizes, default_float())
     except (ValueError, MemoryError) as error:
         raise allocation_error("Tensor", error) from error
 

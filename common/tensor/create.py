@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import DEFAULT_FLOAT, int64
+from common.core.dtypes import default_float, int64
 from common.core.errors import ArgumentError, TwingradError
 from common.core.int_arguments import shown
 from common.core.op import REGISTRY
@@ -77,7 +77,7 @@ def _is_number(x: Any) -> bool:
 
 def _as_tensor(x: Any, dtype: Any = None) -> Any:
     """A traced number in the dtype that `to_array` gives the number, no longer weak."""
-    target = {"f": DEFAULT_FLOAT, "i": int64}.get(x.dtype.kind, x.dtype) if dtype is None else np.dtype(dtype)
+    target = {"f": default_float(), "i": int64}.get(x.dtype.kind, x.dtype) if dtype is None else np.dtype(dtype)
     x = x if x.dtype == target else REGISTRY["to"](x, dtype=target, x_dtype=x.dtype)
     return REGISTRY["reshape"](x, new_shape=())
 

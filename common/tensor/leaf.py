@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import SUPPORTED
+from common.core.dtypes import SUPPORTED, default_float
 from common.core.errors import DTypeError, TraceError
 from common.tensor.arrays import lent
 from common.tensor.base import TensorBase
@@ -124,7 +124,7 @@ def _owned(data: Any) -> np.ndarray:
             )
     array: np.ndarray = np.array(data, order="C")
     if not isinstance(data, (np.ndarray, np.generic)) and array.dtype == np.float64:
-        array = array.astype(np.float32)  # Python floats: the default dtype
+        array = array.astype(default_float())  # Python floats
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype not in SUPPORTED:
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")

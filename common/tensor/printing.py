@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import ArgumentError
 from common.core.int_arguments import flag, integer
 
@@ -93,7 +93,7 @@ def text(array: np.ndarray, extra: list[str]) -> str:
         body = _nested(array, len("tensor("), *_writer(_edges(array) if cut else array), cut)
     elif array.ndim != 1:
         notes.append(f"size={array.shape}")
-    if array.dtype != DEFAULT_FLOAT and (array.dtype not in (int64, bool_) or not array.size):
+    if array.dtype != default_float() and (array.dtype not in (int64, bool_) or not array.size):
         notes.append(f"dtype={array.dtype.name}")
     whole = f"tensor({body}"
     # the line on which the body ends, as PyTorch counts it: without what stands before its first line

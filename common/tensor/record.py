@@ -10,7 +10,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
-from common.core.dtypes import number_spec, operand_dtypes
+from common.core.dtypes import default_changed, number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
@@ -62,6 +62,8 @@ def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
     targets = tuple(None if isinstance(t, type) or t[0] == w else w for t, w in zip(tiers, wanted))
     return targets if any(t is not None for t in targets) else None
 
+
+default_changed.append(_cast_targets.cache_clear)
 
 _NO_EDGE: tuple[Edge, ...] = (None,)
 

@@ -22,6 +22,7 @@ from common.api.offered import Template
 from common.core import mode
 from common.core.aliases import ABSENT
 from common.core.dispatch import Attrs, known_attrs
+from common.core.dtypes import default_changed
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import Interpretation
 from common.core.op import Op
@@ -231,6 +232,7 @@ class Memory:
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
         self._calls: dict[Any, int] = {}
+        default_changed.append(self.known.clear)
 
     def meet(self, key: Any, others: tuple[Any, ...], function: Callable[..., Any], *operands: Any) -> Any:
         """Take note of a call that is not known; when it has come often, return what is known of it from now on."""

@@ -33,6 +33,7 @@ from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
 from static.jit.branching import Branching
 from static.jit.into import Into
+from static.jit.known_programs import forgets
 from static.jit.shown import TraceReports
 from static.jit.traced import CompiledTrace
 from static.lowering.ir.options import CompileOptions
@@ -81,7 +82,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self.inlined = self.target = convert(target) if control_flow == "convert" else target
         self.options = CompileOptions(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
-        self.memory_budget = memory_budget
+        self.memory_budget, self.plans_made = memory_budget, 0
         one = isinstance(donate_argnums, int)
         self.donate_argnums = (donate_argnums,) if one else tuple(members(donate_argnums, "function", "donate_argnums"))
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
@@ -89,12 +90,12 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self._maker = "static", "function", (target,), given
         self.traces: list[CompiledTrace] = []
         self.retraces: list[str] = []
-        self.plans_made = 0
         self._by_signature: dict[Any, list[CompiledTrace]] = {}
         self._by_call: dict[Any, tuple[CompiledTrace, Any]] = {}
         self._last: tuple[CompiledTrace, Any] | None = None
         self._after: dict[Any, tuple[CompiledTrace, Any]] = {}
         self._fixed: list[int] = []
+        forgets(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments' present contents.

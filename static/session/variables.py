@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from common.core.sizes import same_shape
 from common.core.switching import Change, switching
@@ -224,7 +225,7 @@ def get_variable(
     if graph.reuse is True:
         raise GraphError(f"variable {full!r} does not exist, and its variable_scope only reuses variables")
     with graph.name_scope(""):
-        value = _initial(initializer, shape, np.dtype("float32") if dtype is None else known_dtype(dtype))
+        value = _initial(initializer, shape, default_float() if dtype is None else known_dtype(dtype))
         made = Variable(value, trainable, full, dtype)
     graph.variables[full] = made
     return made

@@ -172,7 +172,7 @@ class NamespaceInfo:
         device : "cpu" or None.
         """
         devices.on_cpu(device, "default_dtypes")
-        return {"real floating": dtypes.DEFAULT_FLOAT, "integral": dtypes.int64, "indexing": dtypes.int64}
+        return {"real floating": dtypes.default_float(), "integral": dtypes.int64, "indexing": dtypes.int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
         """The dtypes that there are, by name.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.spec import numel
@@ -47,7 +47,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None) -> Any:
         raise ShapeError(f"empty_strided(): Negative strides are not supported at the moment, got strides: {steps}")
     if mode.current_trace() is not None:
         return zeros(sizes, dtype=dtype)
-    known, covered, apart = dtype_or(dtype, DEFAULT_FLOAT), 1, True
+    known, covered, apart = dtype_or(dtype, default_float()), 1, True
     for s, n in sorted((s, n) for n, s in zip(sizes, steps, strict=True) if n > 1):
         apart, covered = apart and s >= covered, covered + (n - 1) * s
     memory = zeros(covered if numel(sizes) else 0, dtype=known)

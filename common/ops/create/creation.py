@@ -10,7 +10,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import AllocationError, ArgumentError
 from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
@@ -114,13 +114,13 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return made(full_, shape=known_sizes(sizes, size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=known_sizes(sizes, size), value=0, dtype=dtype_or(dtype, default_float()))
 
 
 @sections_of(zeros)
 def ones(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
     """Ones of one tuple of sizes or several ints, dtype float32 by default."""
-    return made(full_, shape=known_sizes(sizes, size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=known_sizes(sizes, size), value=1, dtype=dtype_or(dtype, default_float()))
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -144,7 +144,7 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
         return _filled(fill_value, size, dtype)
     if not isinstance(fill_value, (bool, int, float)):
         raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
-    by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
+    by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else default_float()
     shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     wanted = dtype_or(dtype, by_value)
     return made(full_, shape=shape, value=_held(fill_value, wanted), dtype=wanted)
@@ -236,7 +236,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     fractional = any(isinstance(x, float) for x in (start, end, step))
     if step == 0 or (end < start if step > 0 else end > start):
         raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
-    wanted = wanted or dtype_or(None, DEFAULT_FLOAT if fractional else int64)
+    wanted = wanted or dtype_or(None, default_float() if fractional else int64)
     count = math.ceil((float(end) - float(start)) / float(step)) if fractional else -((start - end) // step)
     if isinstance(count, int) and count >= 1 << 60:
         raise AllocationError(f"arange(): {count} elements have more bytes than 64 bits can count")
@@ -280,4 +280,4 @@ def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     """
     rows, columns = known_sizes((n, n if m is None else m))
-    return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, default_float()))

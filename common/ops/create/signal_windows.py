@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer
 from common.ops.create.creation import full
@@ -34,7 +34,7 @@ def _points(op: str, M: Any, sym: bool, dtype: Any, first: float, last: float) -
     n = integer(M, op, "M")
     if n < 0:
         raise ArgumentError(f"{op} requires non-negative window length, got M={n}")
-    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    wanted = dtype_or(dtype, default_float())
     if wanted.kind != "f":
         raise DTypeError(f"{op} expects float32 or float64 dtypes, got: {wanted}")
     return lift(linspace(first, last, n if sym or n < 2 else n + 1, dtype="float64"))[:n]
@@ -45,7 +45,7 @@ def _made(
 ) -> Any:
     """The window `shape` of points between two ends; a window of one point is 1 if `alone` says so."""
     points = _points(op, M, sym, dtype, *ends)
-    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    wanted = dtype_or(dtype, default_float())
     return full((1,), 1.0, dtype=wanted) if M == 1 and alone else converted(shape(points), wanted)
 
 

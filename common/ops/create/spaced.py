@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import Dim
@@ -98,7 +98,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
     >>> tw.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    wanted = dtype_or(dtype, default_float())
     if mode.current_trace() is None and (y := _halves(start, end, steps, wanted)) is not None:
         return y
     return to(_spaced(start, end, steps, "linspace", wanted), dtype=wanted, x_dtype=float64)
@@ -128,7 +128,7 @@ def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = No
     >>> tw.logspace(0, 3, 4, base=2)
     tensor([1., 2., 4., 8.])
     """
-    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    wanted = dtype_or(dtype, default_float())
     return to(pow(base, _spaced(start, end, steps, "logspace", wanted)), dtype=wanted, x_dtype=float64)
 
 

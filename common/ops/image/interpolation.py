@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from common.core.dispatch import called
-from common.core.dtypes import int64, uint8
+from common.core.dtypes import default_float, int64, uint8
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.operators import as_operand
@@ -188,7 +186,7 @@ def interpolate(
         )
     if mode == "area":
         return adaptive_avg_pool(n, x, sizes)
-    dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = x.dtype if x.dtype.kind == "f" else default_float()
     picture = x.dtype == uint8 and mode in ("bilinear", "bicubic")
     y = to(x, dtype=dtype, x_dtype=uint8) if picture else x
     for d in reversed(range(n)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.ops.index.written_values import of_dtype, without_history
@@ -149,7 +149,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
             f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)}, {list(input2.shape)}"
         )
-    input1, input2 = (x if x.dtype.kind == "f" else of_dtype(x, DEFAULT_FLOAT) for x in (input1, input2))
+    input1, input2 = (x if x.dtype.kind == "f" else of_dtype(x, default_float()) for x in (input1, input2))
     cosine = cosine_similarity(input1, input2, dim=-1)
     apart = where(eq(target, -1), clamp_min(cosine - margin, 0), 0)
     return reduced(where(eq(target, 1), 1 - cosine, 0) + apart, reduction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from common.core.dtypes import DEFAULT_FLOAT, int32
+from common.core.dtypes import default_float, int32
 from common.kernels.math import float_parts as parts
 from common.ops._define import elementwise
 from common.ops.index.written_values import of_dtype
@@ -77,7 +77,7 @@ def ldexp(a: Any, b: Any) -> Any:
     >>> tw.ldexp(tw.tensor([1.5, -1.0]), tw.tensor([2, -1]))
     tensor([ 6.0000, -0.5000])
     """
-    a = a if a.dtype.kind == "f" else converted(a, DEFAULT_FLOAT)
+    a = a if a.dtype.kind == "f" else converted(a, default_float())
     return a * exp2(b if b.dtype.kind == "f" else of_dtype(b, a.dtype))
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import DTypeError
 from common.ops.create.like import full_like
 from common.ops.math.arithmetic import sign, zeros_like
@@ -27,7 +27,7 @@ def angle(x: Any) -> Any:
     >>> tw.angle(tw.tensor([-2.0, 0.0, 3.0]))
     tensor([3.1416, 0.0000, 0.0000])
     """
-    x = x if x.dtype.kind == "f" else converted(x, DEFAULT_FLOAT)
+    x = x if x.dtype.kind == "f" else converted(x, default_float())
     nothing = zeros_like(x)
     return where(isnan(x), x, where(lt(x, 0), nothing + math.pi, nothing))
 

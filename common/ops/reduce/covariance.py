@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import DEFAULT_FLOAT, float64
+from common.core.dtypes import default_float, float64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.ops.index.written_values import of_dtype
@@ -77,7 +77,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
         centred = rows - unsqueeze(total(rows * w, 1) / whole, 1)
         product = mm(centred, transpose(centred * w, 0, 1))
     found = product / freedom
-    found = found if x.dtype.kind == "f" else of_dtype(found, DEFAULT_FLOAT)
+    found = found if x.dtype.kind == "f" else of_dtype(found, default_float())
     return reshape(found, ()) if isinstance(rows.shape[0], int) and rows.shape[0] == 1 else found
 
 

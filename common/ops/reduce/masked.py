@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import normalize_dims
 from common.ops.index.masks import require_mask
@@ -183,7 +183,7 @@ def median(x: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, m
     ----------
     x, dim, keepdim, dtype, mask : see `masked.sum`; one dimension.
     """
-    number = x if x.dtype.kind == "f" else of_dtype(x, DEFAULT_FLOAT)
+    number = x if x.dtype.kind == "f" else of_dtype(x, default_float())
     found = nanmedian(_filled(number, mask, np.nan), dim, bool(keepdim)).values
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     return found if x.dtype.kind == "f" else of_dtype(found, wanted)
@@ -258,7 +258,7 @@ def _variance(
         raise ArgumentError(f"masked.{op}(): only one of unbiased and correction may be given")
     less = 1.0 if correction is None and unbiased in (None, True) else 0.0 if correction is None else float(correction)
     x = converted(x, dtype)
-    x = x if x.dtype.kind == "f" else of_dtype(x, DEFAULT_FLOAT)
+    x = x if x.dtype.kind == "f" else of_dtype(x, default_float())
     dims = _some(dim, x.ndim, f"masked.{op}")
     count = _count(x, dims, True, mask)
     deviation = x - reductions.sum(_filled(x, mask, 0), dims, True) / count

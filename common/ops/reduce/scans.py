@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT, int64
+from common.core.dtypes import default_float, int64
 from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, around
@@ -252,7 +252,7 @@ def logcumsumexp(x: Any, dim: int) -> Any:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    x = x if x.dtype.kind == "f" else to(x, dtype=DEFAULT_FLOAT, x_dtype=x.dtype)
+    x = x if x.dtype.kind == "f" else to(x, dtype=default_float(), x_dtype=x.dtype)
     return _along(logcumsumexp_, "logcumsumexp", x, dim)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, normalize_dim
 from common.ops.index.written_values import of_dtype
@@ -48,7 +48,7 @@ def gradient(x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 
     order = integer(edge_order, "gradient", "edge_order")
     if order not in (1, 2):
         raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {order}")
-    x = x if x.dtype.kind == "f" else of_dtype(x, DEFAULT_FLOAT)
+    x = x if x.dtype.kind == "f" else of_dtype(x, default_float())
     for axis in axes:
         if x.shape[axis] < order + 1:
             raise ShapeError(

@@ -8,7 +8,7 @@ from typing import Any
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply, known_attrs
 from common.core.docstrings import sections_of
-from common.core.dtypes import DEFAULT_FLOAT
+from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integers, normalize_dim, normalize_dims, shown
 from common.core.op import Op
@@ -211,7 +211,7 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     ------
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
     """
-    x = x if x.dtype.kind == "f" else converted(x, DEFAULT_FLOAT)  # before the maximum is taken off: unsigned ints wrap
+    x = x if x.dtype.kind == "f" else converted(x, default_float())  # unsigned ints wrap below the maximum
     return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=flag(keepdim, "logsumexp", "keepdim"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.core.dtypes import DEFAULT_FLOAT, int64
+from common.core.dtypes import default_float, int64
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer, integers, normalize_dim
 from common.ops.index.advanced_keys import along
@@ -60,7 +60,7 @@ def _frequencies(op: str, n: Any, d: float, dtype: Any, real: bool) -> Any:
     else:
         half = (count + 1) // 2
         places = cat([along(half, 0), along(count - half, 0) - count // 2], 0)
-    return to(places, dtype=dtype_or(dtype, DEFAULT_FLOAT), x_dtype=int64) * (1.0 / (count * d))
+    return to(places, dtype=dtype_or(dtype, default_float()), x_dtype=int64) * (1.0 / (count * d))
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None) -> Any:

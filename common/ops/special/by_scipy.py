@@ -11,7 +11,7 @@ import numpy as np
 
 from common.compiler.host_kernels import host_call
 from common.core.dispatch import apply
-from common.core.dtypes import promote
+from common.core.dtypes import default_float, promote
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
@@ -167,7 +167,7 @@ def pair(op: Op, a: Any, b: Any) -> Any:
     """A function of two operands of one dtype that broadcast."""
     tensors = [x for x in (a, b) if isinstance(x, (TensorBase, np.ndarray))]
     like = promote(*(x.dtype for x in tensors)) if len(tensors) == 2 else tensors[0].dtype
-    like = like if like.kind == "f" else np.dtype(np.float32)
+    like = like if like.kind == "f" else default_float()
     a, b = (
         to(x, dtype=like, x_dtype=x.dtype) if isinstance(x, (TensorBase, np.ndarray)) else lift(np.asarray(x, like))
         for x in (a, b)
