@@ -8,7 +8,8 @@ eager engine and in a compiled program, and derivatives of any order are batched
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from common.core import mode
@@ -36,7 +37,7 @@ def vmap(
         the argument through) or a structure of such per argument. Keyword arguments are handed through.
     out_dims : where the results have it: one number, or a structure of such; None for what all examples share.
     randomness : "error" refuses random numbers; "different" draws for each example; "same" gives all examples the same
-        numbers.
+        numbers, in all chunks.
     chunk_size : how many examples to run at once, all by default; the function runs once per chunk.
 
     Returns
@@ -88,13 +89,15 @@ def vmap(
         dims = _spread(in_dims, structure, "in_dims")
         count = _count(leaves, dims)
         leaves = [x if d is None else in_front(x, d % x.ndim) for x, d in zip(leaves, dims, strict=True)]
-        parts = []
-        for first, size in _chunks(count, chunk_size):
+        parts, chunks = [], _chunks(count, chunk_size)
+        again = _rewound() if randomness == "same" and len(chunks) > 1 else nullcontext
+        for first, size in chunks:
             part = [
                 x if d is None else x if size is count else x[first : first + size]
                 for x, d in zip(leaves, dims, strict=True)
             ]
-            parts.append(_run(func, part, dims, structure, kwargs, size, randomness))
+            with again():
+                parts.append(_run(func, part, dims, structure, kwargs, size, randomness))
         return _joined(parts, out_dims)
 
     return mapped
@@ -118,6 +121,22 @@ def _run(
     finally:
         trace.close()
     return [(x.value, x.mapped, count) for x in results], shape
+
+
+def _rewound() -> Callable[[], Any]:
+    """Makes contexts that all draw the same random numbers: those that follow now."""
+    from common.random.generator import default_generator
+
+    with mode.no_grad():
+        start = default_generator.offset.clone()
+
+    @contextmanager
+    def again() -> Iterator[None]:
+        with mode.no_grad():
+            default_generator.offset.copy_(start)
+        yield
+
+    return again
 
 
 def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
