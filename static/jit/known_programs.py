@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakSet
 
 from common.core.dtypes import default_changed
+from common.core.weak import Alive
 
-_made: WeakSet[Any] = WeakSet()
+_made: Alive[Any] = Alive()
 
 
 def forgets(function: Any) -> None:
@@ -16,7 +16,7 @@ def forgets(function: Any) -> None:
 
 
 def _forget() -> None:
-    for function in list(_made):
+    for function in _made:
         function._last = None
         for known in (function._by_call, function._by_signature, function._after):
             known.clear()
