@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core import dtypes
+from common.core import dtypes, mode
 from common.core.dtypes import result_dtype
-from common.core.errors import ArgumentError, DTypeError
+from common.core.errors import ArgumentError, DTypeError, TraceError
 from common.core.size_tuples import Size
 from common.methods.memory import constructed
 from common.ops.create import creation
@@ -132,8 +132,8 @@ def get_default_dtype() -> np.dtype:
 def set_default_dtype(d: Any) -> None:
     """Say what is made of Python's floats, and of ints by functions of floats: float32 or float64.
 
-    It holds for the whole process, for what is made from then on. Programs are traced again under another default; a
-    saved program keeps the dtypes that it was traced with.
+    It holds for the whole process, for what is made from then on. Programs are traced again under another default; one
+    in a file keeps the dtypes that it was saved with.
 
     Parameters
     ----------
@@ -142,6 +142,7 @@ def set_default_dtype(d: Any) -> None:
     Raises
     ------
     DTypeError : a dtype that is not float32 or float64.
+    TraceError : in a traced function, whose program would do so once and not at each call.
 
     Examples
     --------
@@ -155,6 +156,8 @@ def set_default_dtype(d: Any) -> None:
     wanted = known_dtype(d if own is None else own)
     if wanted.kind != "f":
         raise DTypeError(f"only floating-point types are supported as the default type, not {wanted}")
+    if mode.current_trace() is not None:
+        raise TraceError("set_default_dtype() in a traced function would run once, while it is traced: call it before")
     dtypes.set_default_float(wanted)
 
 

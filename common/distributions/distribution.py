@@ -57,7 +57,7 @@ def one_dtype(*values: Any) -> list[Any]:
     dtype = tensors[0].dtype if tensors else default_float()
     for x in tensors[1:]:
         dtype = promote(dtype, x.dtype)
-    dtype = dtype if dtype.kind == "f" else np.dtype(default_float())
+    dtype = dtype if dtype.kind == "f" else default_float()
     return [x.to(dtype) if isinstance(x, TensorBase) else lift(_array(x, dtype)) for x in values]
 
 

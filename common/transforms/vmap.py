@@ -8,8 +8,7 @@ eager engine and in a compiled program, and derivatives of any order are batched
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core import mode
@@ -18,6 +17,7 @@ from common.core.int_arguments import callable_argument, integer, shown
 from common.core.tree import LEAF, MAPS, NODES, apart, flatten, unflatten
 from common.ops.shape.cat import cat
 from common.ops.shape.view import expand_
+from common.random.generator import default_generator
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
@@ -89,15 +89,18 @@ def vmap(
         dims = _spread(in_dims, structure, "in_dims")
         count = _count(leaves, dims)
         leaves = [x if d is None else in_front(x, d % x.ndim) for x, d in zip(leaves, dims, strict=True)]
-        parts, chunks = [], _chunks(count, chunk_size)
-        again = _rewound() if randomness == "same" and len(chunks) > 1 else nullcontext
+        parts, chunks, offset = [], _chunks(count, chunk_size), default_generator.offset
+        with mode.no_grad():
+            start = offset.clone() if randomness == "same" and len(chunks) > 1 else None
         for first, size in chunks:
+            if start is not None:
+                with mode.no_grad():
+                    offset.copy_(start)  # every chunk draws the numbers of the first
             part = [
                 x if d is None else x if size is count else x[first : first + size]
                 for x, d in zip(leaves, dims, strict=True)
             ]
-            with again():
-                parts.append(_run(func, part, dims, structure, kwargs, size, randomness))
+            parts.append(_run(func, part, dims, structure, kwargs, size, randomness))
         return _joined(parts, out_dims)
 
     return mapped
@@ -121,22 +124,6 @@ def _run(
     finally:
         trace.close()
     return [(x.value, x.mapped, count) for x in results], shape
-
-
-def _rewound() -> Callable[[], Any]:
-    """Makes contexts that all draw the same random numbers: those that follow now."""
-    from common.random.generator import default_generator
-
-    with mode.no_grad():
-        start = default_generator.offset.clone()
-
-    @contextmanager
-    def again() -> Iterator[None]:
-        with mode.no_grad():
-            default_generator.offset.copy_(start)
-        yield
-
-    return again
 
 
 def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:

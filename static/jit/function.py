@@ -33,7 +33,6 @@ from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
 from static.jit.branching import Branching
 from static.jit.into import Into
-from static.jit.known_programs import forgets
 from static.jit.shown import TraceReports
 from static.jit.traced import CompiledTrace
 from static.lowering.ir.options import CompileOptions
@@ -95,7 +94,6 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self._last: tuple[CompiledTrace, Any] | None = None
         self._after: dict[Any, tuple[CompiledTrace, Any]] = {}
         self._fixed: list[int] = []
-        forgets(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments' present contents.

@@ -1,14 +1,17 @@
 """Assumptions of a trace about Python objects, checked before each call.
 
 A trace follows one path through Python code. Which one depends on attributes of modules (`training`, sizes, which
-object is a parameter) and on `requires_grad`. Every change of these is counted (`common.core.mode.changes`), so a call
-compares one number, and looks at the facts only after something has changed somewhere.
+object is a parameter), on `requires_grad` and on the default dtype. Every change of these is counted
+(`common.core.mode.changes`), so a call compares one number, and looks at the facts only after something has changed
+somewhere.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from common.core import mode
+from common.core.dtypes import default_changed, default_float
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from common.tensor.base import TensorBase
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
+default_changed.append(mode.note_change)
 
 
 class Facts:
@@ -25,6 +29,7 @@ class Facts:
         self._modules: dict[int, tuple[Module, dict[str, Any]]] = {}
         self._tensors: list[tuple[TensorBase, bool]] = []
         self.uncounted: list[tuple[TensorBase, bool]] = []
+        self._default = default_float()
 
     def note_module(self, module: Module) -> None:
         """The program has called a module."""
@@ -51,6 +56,8 @@ class Facts:
 
     def objection(self) -> str | None:
         """What is different now, in words; None if nothing is."""
+        if self._default != default_float():
+            return f"the default dtype is {default_float()} now, it was {self._default}"
         for module, known in self._modules.values():
             now = _attributes(module)
             for name in known.keys() | now.keys():
