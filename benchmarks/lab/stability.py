@@ -15,7 +15,12 @@ BUSY = 0.25
 """Cores that others may keep busy."""
 STOLEN = 0.02
 DRIFT = 0.05
-"""By how much the last third of the rounds may differ from the first."""
+"""By how much a ratio may differ between the last third of the rounds and the first.
+
+A clock that gets slower makes all programs of a round slower: times drift, ratios of the same round do not.
+"""
+MOVED = 0.25
+"""By how much times may drift, ratios apart: beyond, the machine is another than at the start."""
 WIDTH = 0.10
 """How wide the interval of a ratio may be, relative to it."""
 
@@ -26,7 +31,7 @@ def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[
     Parameters
     ----------
     calls : mapping of name to (rounds,) arrays
-        Seconds per call, of the same rounds.
+        Seconds per call, of the same rounds; "static" among them.
     activity : Activity, optional
         What others did meanwhile.
     """
@@ -39,13 +44,14 @@ def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[
             )
         if activity.stolen > STOLEN:
             found.append(f"the host took {100 * activity.stolen:.0f} % of the time away: use a machine of your own")
+    clock = "fix the clock (`sudo cpupower frequency-set -g performance`), or measure longer (--seconds 30)"
+    between = "between the first and the last third of the rounds"
     for name, samples in calls.items():
-        if (moved := drift(samples)) > DRIFT:
-            found.append(
-                f"{name} drifted by {100 * moved:.0f} % between the first and the last third of the rounds: "
-                "fix the clock (`sudo cpupower frequency-set -g performance`), or measure longer (--seconds 30)"
-            )
-    if {"dynamic", "static"} <= calls.keys() and (wide := width(calls["dynamic"], calls["static"])) > WIDTH:
+        if name != "static" and (moved := drift(calls["static"] / samples)) > DRIFT:
+            found.append(f"the ratio of static to {name} drifted by {100 * moved:.0f} % {between}: {clock}")
+    if (moved := max(map(drift, calls.values()))) > MOVED:
+        found.append(f"times drifted by {100 * moved:.0f} % {between}: {clock}")
+    if "dynamic" in calls and (wide := width(calls["dynamic"], calls["static"])) > WIDTH:
         found.append(f"the interval of the ratio is {100 * wide:.0f} % wide: measure longer (--seconds 30)")
     return found
 
@@ -59,9 +65,8 @@ def enough(calls: Mapping[str, Samples], tight: float) -> bool:
     tight : float
         Width of an interval, relative to the ratio; 0 is never reached.
     """
-    if any(drift(samples) > DRIFT for samples in calls.values()):
-        return False
-    return all(width(calls["static"], samples) <= tight for name, samples in calls.items() if name != "static")
+    own, others = calls["static"], [samples for name, samples in calls.items() if name != "static"]
+    return all(drift(own / other) <= DRIFT and width(own, other) <= tight for other in others)
 
 
 def drift(samples: Samples) -> float:

@@ -273,9 +273,13 @@ def _made(thing: Callable[..., Any], tw: Any) -> Any:
 
 
 def _sets(value: Any) -> list[Inputs]:
-    """One input set, or several, as at least two."""
-    sets = value if isinstance(value, list) else [value]
-    sets = [x if isinstance(x, tuple) else (x,) for x in sets]
+    """A tuple or list of arguments is one input set, a list of those several; at least two, of arrays."""
+    from common.core.tree import flatten, unflatten
+
+    several = isinstance(value, list) and value and all(isinstance(x, tuple | list) for x in value)
+    leaves, structure = flatten(value if several else [value])
+    sets = unflatten(structure, [to_array(x) if hasattr(x, "detach") else x for x in leaves])
+    sets = [tuple(x) if isinstance(x, tuple | list) else (x,) for x in sets]
     return sets if len(sets) > 1 else sets * 2
 
 

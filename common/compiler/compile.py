@@ -61,10 +61,18 @@ def default_compiler() -> str:
 
 
 class Origin(NamedTuple):
-    """Where the machine code of a kernel came from in this process, "compiled" or "disk", and the seconds it took."""
+    """Where the machine code of a kernel came from in this process, and what that took.
+
+    Attributes
+    ----------
+    place : "compiled" or "disk".
+    seconds : from the request to the address.
+    start : `time.perf_counter` at the request; later users of the kernel find it in memory.
+    """
 
     place: str
     seconds: float
+    start: float
 
 
 _addresses: dict[tuple[str, str], int] = {}
@@ -247,7 +255,7 @@ def _get(source: str, name: str, compiler: str) -> int:
     start = perf_counter()
     if source.startswith(host_kernels.MARK):
         address = host_kernels.address(source)
-        _origins[source, compiler] = Origin("compiled", perf_counter() - start)
+        _origins[source, compiler] = Origin("compiled", perf_counter() - start, start)
         return address
     key = make_key(source, compiler)
     entry = disk.read(key)
@@ -257,7 +265,7 @@ def _get(source: str, name: str, compiler: str) -> int:
             entry = _compile(source, name, f"twingrad_{key[:32]}", compiler)
         disk.write(key, entry)
     address = llvm_engine.load(entry.code, entry.symbol, entry.externals)
-    _origins[source, compiler] = Origin(place, perf_counter() - start)
+    _origins[source, compiler] = Origin(place, perf_counter() - start, start)
     return address
 
 

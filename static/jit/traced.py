@@ -66,6 +66,7 @@ class CompiledTrace:
         program computes: a tensor that is returned twice is one.
     positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
+    start : `time.perf_counter` when it began.
     decisions : what Python decided on elements, in order: the path on which it was traced.
     runs : how many calls it has served, if it has decisions.
     """
@@ -74,7 +75,7 @@ class CompiledTrace:
     def __init__(
         self, owner: Described, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None
     ) -> None:
-        start, first = perf_counter(), node.next_number()
+        self.start, first = perf_counter(), node.next_number()
         self.structure = structure
         self.static_leaves = [None if is_data(x) else x for x in leaves]
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
@@ -127,7 +128,7 @@ class CompiledTrace:
         trace.facts.finish()
         self.checked = mode.changes
         self.watches = bool(trace.assumed or trace.facts.uncounted)
-        self.seconds = {"trace": perf_counter() - start}
+        self.seconds = {"trace": perf_counter() - self.start}
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
         self.op: CompiledOp | None = None

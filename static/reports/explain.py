@@ -58,7 +58,8 @@ class Explanation:
     Attributes
     ----------
     traces, plans : how many structures have been traced, and how many sizes planned.
-    seconds : phase -> seconds: trace, passes, lower (to kernel source), kernels (to machine code, or from disk).
+    seconds : phase -> seconds: trace, passes, lower (to kernel source), kernels (to machine code, or from disk; those
+        that the process already had take none).
     passes : per pass its name, nodes before and after, and seconds.
     nodes, edges, depth : of the graph after the passes; `depth` is the number of nodes on its longest path.
     width : how many nodes could run side by side at most: the largest topological generation.
@@ -113,7 +114,7 @@ class Explanation:
         origins = {kernel.name: kernel.origin for kernel in self.kernels if kernel.origin is not None}
         self.compiler = function.compiler
         self.machine_code = dict(Counter(origin.place for origin in origins.values()))
-        self.seconds["kernels"] = sum(origin.seconds for origin in origins.values())
+        self.seconds["kernels"] = sum(o.seconds for o in origins.values() if o.start >= newest.start)
         self.retraces = list(function.retraces)
         self.plans = function.plans_made
         self.hooks = newest.trace.hooks

@@ -146,6 +146,24 @@ def test_what_is_missing_is_said(path, name, options, told):
     assert told in error.value.args[0]
 
 
+@pytest.mark.parametrize(
+    ("returned", "sets"),
+    [
+        ("(torch.ones(3), torch.zeros(3))", 2 * [(1, 0)]),
+        ("[torch.ones(3), torch.zeros(3)]", 2 * [(1, 0)]),
+        ("[(torch.ones(3), torch.zeros(3)), (torch.zeros(3), torch.ones(3))]", [(1, 0), (0, 1)]),
+        ("torch.ones(3).numpy()", 2 * [(1,)]),
+    ],
+)
+def test_the_files_own_inputs_are_arrays_of_one_call_or_of_several(path, returned, sets):
+    several = "x, y" if "," in returned else "x"
+    path.write_text(f"import torch\ndef f({several}):\n    return x\ndef inputs():\n    return {returned}\n")
+    found = user(path, "f", grad=True)
+    assert [tuple(int(x[0]) for x in one) for one in found.inputs()] == sets
+    assert all(isinstance(x, np.ndarray) for one in found.inputs() for x in one)
+    assert not list(bits.mismatches(found, dynamic, static))
+
+
 def test_arguments_have_fixed_seeds_and_their_own_text():
     parsed = arguments.parse("f32[2,n], i64[5]<3, bool[4], 0.5, (1, 2)")
     first, again = (arguments.arrays(parsed, {"n": 3}, 0) for _ in range(2))
@@ -287,9 +305,20 @@ def test_reasons_for_mistrust_name_a_remedy():
     assert "--clock processor" in busy[0]
     assert "took 10 %" in busy[1]
     drifting = {**quiet, "static": quiet["static"] * np.linspace(1, 1.2, 60)}
-    assert any("static drifted" in line and "cpupower" in line for line in stability.objections(drifting, None))
+    told = stability.objections(drifting, None)
+    assert any("static to dynamic drifted by" in line and "cpupower" in line for line in told)
+    assert not stability.enough(drifting, 0.5)
     noisy = {**quiet, "static": np.exp(rng.standard_normal(60))}
     assert any("% wide" in line for line in stability.objections(noisy, None))
+
+
+def test_a_clock_that_slows_a_whole_round_down_is_no_drift_of_a_ratio():
+    def slower(by):
+        return {name: seconds * np.linspace(1, by, 60) for name, seconds in (("dynamic", 2.0), ("static", 1.0))}
+
+    assert stability.objections(slower(1.2), None) == []
+    assert stability.enough(slower(1.2), 0.01)
+    assert ["times drifted by" in line for line in stability.objections(slower(1.6), None)] == [True]
 
 
 def test_verdicts_point_in_one_direction():
