@@ -9,12 +9,13 @@ import traceback
 from benchmarks.bootstrap import ROOT
 from common.core.errors import TwingradError
 
-#: Where frames lie that are not the user's: the packages of this project, Python's library, installed packages.
+#: Where frames lie that are not the user's, beside installed packages: the packages of this project, Python's library.
 FOREIGN = (
     *(str(ROOT / name) + os.sep for name in ("benchmarks", "common", "dynamic", "static")),
-    *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "scripts")),
+    *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "scripts")),
     "<",
 )
+INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
 def own_lines(problem: BaseException) -> list[traceback.FrameSummary]:
@@ -23,8 +24,12 @@ def own_lines(problem: BaseException) -> list[traceback.FrameSummary]:
     A mistake is an error of Twingrad's, or one that the user's own line raised; there are no lines for others.
     """
     frames = traceback.extract_tb(problem.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(FOREIGN)]
+    own = [frame for frame in frames if not _foreign(frame.filename)]
     return own if isinstance(problem, TwingradError) or own[-1:] == frames[-1:] else []
+
+
+def _foreign(file: str) -> bool:
+    return file.startswith(FOREIGN) or any(folder in file for folder in INSTALLED)
 
 
 def told(problem: BaseException) -> str:
