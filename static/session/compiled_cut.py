@@ -37,6 +37,7 @@ class Variant:
     raw : the graph before the passes.
     executable : what is run of the compiled program; None where it is interpreted.
     seconds : what passes and lowering took, or to find it on the disk.
+    start : `time.perf_counter` before both.
     rooms : iterations for which there is room, per loop whose number of iterations depends on data.
     """
 
@@ -46,12 +47,12 @@ class Variant:
             self.raw, sizes = cut.program(env)
             self._guards = sizes.guards
             self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
-            self._optimised, self._options, start = Optimised(self.raw, None), options, perf_counter()
+            self._optimised, self._options, self.start = Optimised(self.raw, None), options, perf_counter()
             self.executable: Executable | None = None
             if not interpret:
                 key = program_store.key_of(self.raw, sizes, (options.fuse,))
                 self.executable = program_store.program(self._optimised.graph, key, options=options)
-            seconds = perf_counter() - start
+            seconds = perf_counter() - self.start
             if self.executable is not None and self.executable.is_stored:
                 self.seconds = {"disk": seconds}
             else:

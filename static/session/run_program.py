@@ -36,7 +36,7 @@ class RunProgram(TraceReports):
         variant, cut = self.variant, compiled.cut
         needed = SimpleNamespace(guards=cut.guards, fixed={}, hooks=0)
         known = {"trace": needed, "captured": [], "donations": [], "decisions": (), "within": None}
-        fields = {name: getattr(variant, name) for name in ("raw", "graph", "program", "passes", "seconds")}
+        fields = {name: getattr(variant, name) for name in ("raw", "graph", "program", "passes", "seconds", "start")}
         return SimpleNamespace(**fields, **known, op=None, grad_targets=[], returned=len(cut.outputs))
 
     @property
