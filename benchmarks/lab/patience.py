@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import linecache
+import os
 import signal
 import sys
 import threading
@@ -14,7 +15,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from benchmarks.lab import failures
+from benchmarks.bootstrap import ROOT
+from benchmarks.lab import failures, interrupt
 from benchmarks.lab.progress import duration
 from benchmarks.workload import Array, Inputs, Program, Workload
 from common.core.errors import TwingradError
@@ -23,6 +25,10 @@ LIMIT = 300.0
 """Seconds after which a call is ended, unless ``--limit`` says otherwise."""
 FIRST = 10.0
 """Seconds after which the line is told for the first time; then after twice as long, and so on."""
+GRACE = 0.5
+"""Seconds after the limit in which Python's code can end by itself. Then Ctrl-C is sent, which compiled loops hear."""
+
+_COMPILED = str(ROOT / "static") + os.sep
 
 Call = Callable[..., Any]
 
@@ -34,7 +40,7 @@ class TookTooLong(TwingradError, TimeoutError):
 class Patience:
     """Watches calls, of which each may take some time. Does nothing without alarms: on Windows, beside the main thread.
 
-    A loop that is compiled hears Ctrl-C only. So the eager engine's call comes first.
+    A loop that is compiled hears Ctrl-C only, so its line is not told; the system presses after the limit, on Linux.
 
     Parameters
     ----------
@@ -74,14 +80,24 @@ class Patience:
         def watched(*arguments: Any) -> Any:
             if threading.current_thread() is not threading.main_thread():
                 return function(*arguments)
-            start = time.monotonic()
-            before = signal.signal(signal.SIGALRM, lambda _, frame: self._late(start, about, frame))
+            start, places = time.monotonic(), list[str]()
+
+            def pressed(number: int, frame: FrameType | None) -> None:
+                if time.monotonic() - start >= self.limit + GRACE:
+                    self._late(start, about, frame, places)
+                elif callable(earlier):
+                    earlier(number, frame)
+
+            before = signal.signal(signal.SIGALRM, lambda _, frame: self._late(start, about, frame, places))
+            earlier = signal.signal(signal.SIGINT, pressed)
             self._wait(0.0)
             try:
-                return function(*arguments)
+                with interrupt.after(self.limit + GRACE):
+                    return function(*arguments)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
+                signal.signal(signal.SIGINT, signal.SIG_DFL if earlier is None else earlier)
 
         return watched
 
@@ -90,12 +106,13 @@ class Patience:
         after = min(max(self.first, 2 * passed), self.limit) - passed
         signal.setitimer(signal.ITIMER_REAL, max(after, 1e-3), 1.0)  # again: what a finaliser raises is lost
 
-    def _late(self, start: float, about: str, frame: FrameType | None) -> None:
+    def _late(self, start: float, about: str, frame: FrameType | None, places: list[str]) -> None:
         passed = time.monotonic() - start
         where = line(frame)
         if passed >= self.limit:
+            places.append(where)  # the first is where the call was; later ones, where its end was being told
             raise TookTooLong(
-                f"one call of {about} takes longer than {self.limit:g} s; it was at {where}. If a loop ends "
+                f"one call of {about} takes longer than {self.limit:g} s; it was at {places[0]}. If a loop ends "
                 "there, allow more: --limit SECONDS; if not, its condition never turns false"
             )
         self.say(f"{about}: one call has taken {duration(passed)}, now at {where}; "
@@ -135,7 +152,9 @@ def line(frame: FrameType | None) -> str:
             text = linecache.getline(name, frame.f_lineno).strip()
             return f"{Path(name).name}:{frame.f_lineno}: {text}"
         frame = frame.f_back
-    return "compiled code" if inner is None else f"{inner.f_code.co_name} of the library"
+    if inner is None or inner.f_code.co_filename.startswith(_COMPILED):
+        return "compiled code"
+    return f"{inner.f_code.co_name} of the library"
 
 
 def on_stderr(text: str) -> None:

@@ -1,10 +1,12 @@
-"""Results that do not fit into memory: recognising such errors, and their message."""
+"""Results that do not fit into memory: recognising such errors, refusing them, and their message."""
 
 from __future__ import annotations
 
-from math import prod
+from contextlib import suppress
+from math import inf, prod
+from pathlib import Path
 
-from common.core.errors import AllocationError
+from common.core.errors import AllocationError, TwingradError
 
 #: numpy's words where a result would have more than 64 dimensions.
 _MANY_DIMENSIONS = ("aximum supported dimension", "number of dimensions must be within")
@@ -13,7 +15,7 @@ _MANY_DIMENSIONS = ("aximum supported dimension", "number of dimensions must be 
 def too_large(error: BaseException) -> bool:
     """Whether an error says that an array would not fit into memory, or into the numbers that describe it."""
     words = ("array is too big", "aximum allowed dimension", "too large to convert", *_MANY_DIMENSIONS)
-    if isinstance(error, KeyError):  # whose text may be endless
+    if isinstance(error, (KeyError, TwingradError)):  # a text that may be endless; one that says it already
         return False
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
@@ -26,6 +28,38 @@ def allocation_error(name: str, error: BaseException) -> AllocationError:
     refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
     refusal.__cause__ = error
     return refusal
+
+
+#: From as many bytes on, an array is compared with the memory that is free: to ask takes 50 us, to fill one 50 ms.
+LARGE = 1 << 28
+
+
+def refuse_beyond_memory(name: str, nbytes: int) -> None:
+    """Refuse an array that the machine has no memory for: Linux hands it out, and ends the process that fills it.
+
+    Raises
+    ------
+    AllocationError : it has at least `LARGE` bytes, and more than are free.
+    """
+    if nbytes >= LARGE and nbytes > (free := free_memory()):
+        told = f"can't allocate memory: you tried to allocate {nbytes} bytes, {free:.0f} are free"
+        raise AllocationError(f"{name}(): the result does not fit into memory: {told}")
+
+
+def free_memory() -> float:
+    """Bytes that this process can get, on Linux: of the machine and of its control group; else infinity."""
+    found = inf
+    with suppress(OSError, ValueError, KeyError):
+        lines = (line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        machine = {words[0]: int(words[1]) * 1024 for words in lines}
+        found = machine["MemAvailable:"] + machine["SwapFree:"]
+    with suppress(OSError, ValueError, StopIteration):  # not in a group of its own, or one without a limit
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        group = Path("/sys/fs/cgroup") / next(line[3:] for line in groups if line.startswith("0::")).lstrip("/")
+        most, used = (int((group / f"memory.{what}").read_text(encoding="ascii")) for what in ("max", "current"))
+        lines = (line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
+        found = min(found, most - used + next(int(words[1]) for words in lines if words[0] == "inactive_file"))
+    return found
 
 
 #: Elements of an operand, of which only expanded ones have so many: an op would take minutes and cannot be interrupted.

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.core import op as ops
-from common.core.allocation import refuse_endless
+from common.core.allocation import LARGE, refuse_beyond_memory, refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
 from common.core.dtypes import SUPPORTED, default_changed
 from common.core.errors import DTypeError
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
 from common.core.python_numbers import Int, Number, as_array, weak
+from common.core.spec import numel
 from common.runtime.builtins import make_finder
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Recipe:
         if op.kind == "elementwise" and any(form in (Number, Int) for form in forms):
             _give_numbers(self)
         specs = () if self.spec is None else out_specs(self.spec)
+        if op.kind != "view" and (nbytes := sum(numel(spec.shape) * spec.dtype.itemsize for spec in specs)) >= LARGE:
+            _ask_for_memory(self, nbytes)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
 
@@ -75,6 +78,17 @@ def _give_numbers(self: Recipe) -> None:
     run = self.run
     if all(isinstance(form, type) for form in self.forms):
         self.builtin, self.run = None, lambda *numbers: weak(run(*numbers).item())
+
+
+def _ask_for_memory(self: Recipe, nbytes: int) -> None:
+    """Let an op whose results are large look first whether there is memory for them."""
+    name, run = self.op.name, self.run
+
+    def asking(*operands: Any) -> Any:
+        refuse_beyond_memory(name, nbytes)
+        return run(*operands)
+
+    self.builtin, self.run = None, asking
 
 
 #: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from common.core.devices import on_cpu
 from common.core.dtypes import default_float
 from common.core.errors import ArgumentError
@@ -97,10 +95,10 @@ class MultiheadAttention(Module):
             self.register_parameter(f"{name}_proj_weight", part)
         self.register_parameter("in_proj_weight", glorot((3 * embed_dim, embed_dim), dtype) if whole else None)
         kind = default_float() if dtype is None else dtype
-        self.register_parameter("in_proj_bias", Parameter(np.zeros(3 * embed_dim, kind)) if bias else None)
+        self.register_parameter("in_proj_bias", init.constant(3 * embed_dim, 0, kind) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, dtype=dtype)
         if bias:
-            self.out_proj.bias = Parameter(np.zeros(embed_dim, kind))
+            self.out_proj.bias = init.constant(embed_dim, 0, kind)
         for name in ("bias_k", "bias_v"):
             drawn = init.normal((1, 1, embed_dim), dtype) if add_bias_kv else None
             if drawn is not None:  # PyTorch's rule for a weight of these sizes: fans of embed_dim each

@@ -11,6 +11,7 @@ from common.core.errors import ArgumentError
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
 from common.nn.where import name_module
+from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Parameter
 
@@ -297,7 +298,13 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end."""
+        """Add parameters at the end.
+
+        Raises
+        ------
+        AllocationError : the rows of an expanded array, each of which becomes a parameter, do not fit into memory.
+        """
+        refuse_copied_rows("extend", values)
         for value in list(values):
             self.append(value)
         return self

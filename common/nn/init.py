@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from common.core.allocation import refuse_beyond_memory
 from common.core.dtypes import default_float
 from common.core.mode import outside_graphs
 from common.random.generator import Generator, default_generator
+from common.tensor.arrays import dtype_or
 from common.tensor.leaf import Parameter
 
 
@@ -26,14 +28,36 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
     with outside_graphs():
         u = (generator or default_generator).draw("rand", shape, wanted)
     # one rounding per operation, and the same for both engines, because this runs before either
-    return Parameter(u * wanted.type(2 * bound) - wanted.type(bound))
+    np.multiply(u, wanted.type(2 * bound), out=u)
+    np.subtract(u, wanted.type(bound), out=u)
+    return Parameter.over(u, requires_grad=True)
 
 
 def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
     """A parameter drawn from N(0, 1), float32 by default."""
     wanted = np.dtype(default_float() if dtype is None else dtype)
     with outside_graphs():
-        return Parameter((generator or default_generator).draw("randn", shape, wanted))
+        return Parameter.over((generator or default_generator).draw("randn", shape, wanted), requires_grad=True)
+
+
+def constant(shape: Any, value: float, dtype: Any = None) -> Parameter:
+    """A parameter with a number everywhere, float32 by default."""
+    return Parameter.over(filled(shape, value, dtype), requires_grad=True)
+
+
+def filled(shape: Any, value: float, dtype: Any = None) -> np.ndarray:
+    """A fresh array with a number everywhere, float32 by default.
+
+    Raises
+    ------
+    AllocationError : it does not fit into memory.
+    DTypeError : a dtype without ops.
+    """
+    array = np.zeros(shape, dtype_or(dtype, default_float()))
+    refuse_beyond_memory("Parameter", array.nbytes)
+    if value:
+        array.fill(value)
+    return array
 
 
 def linear_bound(fan_in: int) -> float:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from common.core.devices import on_cpu
-from common.core.dtypes import default_float
 from common.core.errors import ArgumentError
 from common.core.int_arguments import members
 from common.methods.in_place_functions import over
@@ -15,7 +12,6 @@ from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
-from common.tensor.leaf import Parameter
 
 
 class Linear(Module):
@@ -108,8 +104,8 @@ class LayerNorm(Module):
         one = isinstance(normalized_shape, int)
         shape = (normalized_shape,) if one else tuple(members(normalized_shape, "LayerNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(np.ones(shape, dtype or default_float())) if elementwise_affine else None
-        self.bias = Parameter(np.zeros(shape, dtype or default_float())) if elementwise_affine and bias else None
+        self.weight = init.constant(shape, 1, dtype) if elementwise_affine else None
+        self.bias = init.constant(shape, 0, dtype) if elementwise_affine and bias else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (..., *normalized_shape).

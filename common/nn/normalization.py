@@ -12,10 +12,11 @@ from common.core.docstrings import sections_of
 from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, members
+from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
-from common.tensor.leaf import Buffer, Parameter
+from common.tensor.leaf import Buffer
 
 
 class RMSNorm(Module):
@@ -50,7 +51,7 @@ class RMSNorm(Module):
         one = isinstance(normalized_shape, int)
         shape = (normalized_shape,) if one else tuple(members(normalized_shape, "RMSNorm", "normalized_shape"))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(np.ones(shape, dtype or default_float())) if elementwise_affine else None
+        self.weight = init.constant(shape, 1, dtype) if elementwise_affine else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (..., *normalized_shape)."""
@@ -103,8 +104,8 @@ class GroupNorm(Module):
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.weight = Parameter(np.ones(num_channels, dtype or default_float())) if affine else None
-        self.bias = Parameter(np.zeros(num_channels, dtype or default_float())) if affine and bias else None
+        self.weight = init.constant(num_channels, 1, dtype) if affine else None
+        self.bias = init.constant(num_channels, 0, dtype) if affine and bias else None
 
     def forward(self, input: Any) -> Any:
         """Normalise input (batch, num_channels, ...)."""
@@ -138,10 +139,10 @@ class _BatchNorm(Module):
         kind, num_features = dtype or default_float(), integer(num_features, type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = Parameter(np.ones(num_features, kind)) if affine else None
-        self.bias = Parameter(np.zeros(num_features, kind)) if affine and bias else None
-        self.running_mean = Buffer(np.zeros(num_features, kind)) if track_running_stats else None
-        self.running_var = Buffer(np.ones(num_features, kind)) if track_running_stats else None
+        self.weight = init.constant(num_features, 1, kind) if affine else None
+        self.bias = init.constant(num_features, 0, kind) if affine and bias else None
+        self.running_mean = Buffer.over(init.filled(num_features, 0, kind)) if track_running_stats else None
+        self.running_var = Buffer.over(init.filled(num_features, 1, kind)) if track_running_stats else None
         self.num_batches_tracked = Buffer(np.zeros((), np.int64)) if track_running_stats else None
 
     def reset_running_stats(self) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
-from common.core.dtypes import default_float
 from common.core.int_arguments import integer
 from common.methods.in_place_functions import over
 from common.nn.activations import _OverInput
+from common.nn.init import constant
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
-from common.tensor.leaf import Parameter
 
 
 @sections_of(_OverInput)
@@ -124,7 +121,7 @@ class PReLU(Module):
         super().__init__()
         on_cpu(device, type(self).__name__)
         self.num_parameters, self.init = integer(num_parameters, "PReLU", "num_parameters"), init
-        self.weight = Parameter(np.full(self.num_parameters, init, dtype or default_float()))
+        self.weight = constant(self.num_parameters, init, dtype)
 
     def forward(self, input: Any) -> Any:
         """prelu(input), input (batch, channels, ...)."""

@@ -15,6 +15,7 @@ import numpy as np
 from common.core.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from common.core.int_arguments import number
 from common.ops import functional as F
+from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase, wrap
 from common.tensor.create import lift
 
@@ -303,6 +304,7 @@ def pad_sequence(
 
 def _with_steps(name: str, sequences: Iterable[Any]) -> list[Any]:
     """The sequences as tensors; the first that is none ends it, however many follow."""
+    refuse_copied_rows(name, sequences)
     given = list[Any]()
     for sequence in sequences:
         x = lift(sequence)

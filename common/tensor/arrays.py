@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.allocation import allocation_error
+from common.core.allocation import allocation_error, refuse_beyond_memory
 from common.core.dtypes import SUPPORTED, default_float, int64, promote
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
@@ -76,6 +76,17 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         return array
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
+
+
+def refuse_copied_rows(name: str, values: Any) -> None:
+    """Refuse rows, each of which is copied, of an expanded array if there is no memory for them.
+
+    Raises
+    ------
+    AllocationError : there is not.
+    """
+    if isinstance(data := getattr(values, "payload", values), np.ndarray):
+        refuse_beyond_memory(name, data.nbytes)
 
 
 def _first(data: Any) -> Any:

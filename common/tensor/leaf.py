@@ -6,10 +6,11 @@ captured by reference, so that a compiled program sees every later update and wr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from common.core.allocation import refuse_beyond_memory
 from common.core.dtypes import SUPPORTED, default_float
 from common.core.errors import DTypeError, TraceError
 from common.tensor.arrays import lent
@@ -34,18 +35,23 @@ class Leaf(TensorBase):
     __guards_itself__ = True  # an engine's short paths are among its methods
 
     def __init__(self, data: Any, requires_grad: bool) -> None:
-        self.payload = _owned(data)
-        self.name = ""
-        self._requires_grad = False
+        self._hold(_owned(data), requires_grad)
+
+    def _hold(self, array: np.ndarray, requires_grad: bool) -> None:
+        if requires_grad and array.dtype.kind != "f":
+            raise DTypeError(f"only Tensors of floating point dtype can require gradients; this one is {array.dtype}")
+        self.payload, self.name = array, ""
+        self._requires_grad = bool(requires_grad)
         self.grad_fn = None
         self.output_nr = 0
         self._grad = self._family = None
-        if requires_grad:
-            if self.payload.dtype.kind != "f":
-                raise DTypeError(
-                    f"only Tensors of floating point dtype can require gradients; this one is {self.payload.dtype}"
-                )
-            self._requires_grad = True
+
+    @classmethod
+    def over(cls, array: np.ndarray, requires_grad: bool = False) -> Self:
+        """A leaf over an array that nothing else refers to, such as a compiled program's result: no copy."""
+        leaf = object.__new__(cls)
+        leaf._hold(array, requires_grad)
+        return leaf
 
     def numpy(self) -> np.ndarray:
         """The present contents, (...) array that shares the memory; allowed although it requires grad.
@@ -98,14 +104,6 @@ class Buffer(Leaf):
     def __init__(self, data: Any) -> None:
         super().__init__(data, False)
 
-    @classmethod
-    def over(cls, array: np.ndarray) -> Buffer:
-        """A buffer over an array that nothing else refers to, such as a compiled program's result: no copy."""
-        buffer = object.__new__(cls)
-        buffer.payload, buffer.name, buffer._requires_grad = array, "", False
-        buffer.grad_fn, buffer.output_nr, buffer._grad, buffer._family = None, 0, None, None
-        return buffer
-
 
 def sharing(leaf: Leaf) -> Buffer:
     """A leaf without gradient that shares another one's memory."""
@@ -122,6 +120,8 @@ def _owned(data: Any) -> np.ndarray:
                 "a Parameter or Buffer cannot be made of a traced value: make it before the traced function runs, and "
                 "write to it inside with copy_()"
             )
+    if isinstance(data, np.ndarray):
+        refuse_beyond_memory("tensor", data.nbytes)
     array: np.ndarray = np.array(data, order="C")
     if not isinstance(data, (np.ndarray, np.generic)) and array.dtype == np.float64:
         array = array.astype(default_float())  # Python floats

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.allocation import LARGE, refuse_beyond_memory
 from static.lowering.memory.arena import ALIGNMENT
 from static.running.python_calls import Exclusive
 
@@ -45,6 +46,8 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
             pool.append(memory)
             if array is not None:
                 return array
+        if nbytes >= LARGE:
+            refuse_beyond_memory("compiled function", nbytes)
         try:
             memory = np.empty(nbytes + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
@@ -79,6 +82,7 @@ class ResultMemory:
         MemoryError : there is not as much.
         """
         if len(self._arena) < nbytes:
+            refuse_beyond_memory("compiled function", nbytes)
             try:
                 self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
             except (MemoryError, ValueError) as error:

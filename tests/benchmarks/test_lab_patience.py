@@ -1,6 +1,8 @@
 """A call that does not end: its line is told, then it is ended; and imports of submodules in a user's file."""
 
+import os
 import signal
+import sys
 
 import pytest
 
@@ -31,6 +33,36 @@ def ends(x):
 def path(tmp_path):
     (tmp_path / "mine.py").write_text(ENDLESS)
     return tmp_path / "mine.py"
+
+
+@pytest.mark.parametrize("first", [0.05, 9.0])
+@pytest.mark.skipif(sys.platform != "linux", reason="the system presses on Linux")
+def test_a_loop_that_is_endless_in_compiled_code_alone_is_ended(path, monkeypatch, first):
+    monkeypatch.setattr(patience, "GRACE", 0.2)
+    pressed, before = [], signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
+    try:
+        program = UserProgram(Target(str(path), "loop", args="f32[3]"), static)
+        mine = patience.Patience(lambda _: None, limit=60, first=first)
+        watched = mine.of(program)
+        call = watched.make(static).call
+        endless = [abs(x) for x in watched.inputs()[0]]
+        ends = [-x - 2 for x in endless]
+        call(*ends)
+        mine.limit = 0.4
+        with pytest.raises(patience.TookTooLong, match=r"takes longer than 0.4 s; it was at .*call\(\*endless\)"):
+            call(*endless)
+        assert not pressed  # that was nobody's press
+        call(*ends)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert pressed == [1]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_press_during_a_watched_call_is_the_users():
+    with pytest.raises(KeyboardInterrupt):
+        patience.Patience(pytest.fail, limit=60).call(lambda: os.kill(os.getpid(), signal.SIGINT), "it")()
 
 
 LINES = {"loop": "mine.py:5: return tw.while_loop(lambda s: (s > -1)", "python": "mine.py:"}

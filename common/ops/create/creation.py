@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.allocation import LARGE, refuse_beyond_memory
 from common.core.docstrings import sections_of
 from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import AllocationError, ArgumentError
@@ -44,6 +45,8 @@ def _filled_array(shape: Any, value: Any, dtype: Any) -> np.ndarray:
     if value.__class__ is int and value == 0:
         return np.zeros(shape, dtype)
     filled = np.empty(shape, dtype)
+    if filled.nbytes >= LARGE:
+        refuse_beyond_memory("full", filled.nbytes)
     filled.fill(value)
     return filled
 
@@ -57,6 +60,7 @@ full_ = kernel(
 )  # fmt: skip
 
 def _counted(start: int, step: int, count: int) -> np.ndarray:
+    refuse_beyond_memory("arange", 8 * count)
     numbers = np.arange(count, dtype=np.int64)
     if step != 1:
         numbers *= step
