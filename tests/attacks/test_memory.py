@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from common.core.errors import AllocationError
 from common.nn import init
 
 nn = dynamic.nn
+PACK: Any = nn.utils.rnn.pack_sequence  # called against its types
 COUNT = allocation.LARGE // 4
 SIDE = 1 << 13  # squared, as many numbers
 WIDE = dynamic.ones(1).expand(COUNT)
@@ -48,7 +50,7 @@ CALLS = {
     "GRU": lambda: nn.GRU(SIDE, SIDE),
     "MultiheadAttention": lambda: nn.MultiheadAttention(SIDE, 8),
     "ParameterList": lambda: nn.ParameterList(ROWS),
-    "pack_sequence": lambda: nn.utils.rnn.pack_sequence(ROWS),
+    "pack_sequence": lambda: PACK(ROWS),
     "extend": lambda: nn.ParameterList().extend(dynamic.tensor(1.0).expand(SIDE, SIDE)),
 }  # fmt: skip
 
