@@ -307,6 +307,14 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def __reduce__(self) -> Any:
+        """The op of that name: there is one, of which copies are not told apart."""
+        return _named, (self.name,)
+
+
+def _named(name: str) -> Op:
+    return REGISTRY[name]
+
 
 def _subgradients(op: Op) -> Sequence[Subgradient]:
     from common.core.subgradients import TABLE

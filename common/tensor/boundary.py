@@ -202,8 +202,18 @@ def close(package: str) -> None:
         space = vars(module)
         for name in space.get("__all__", ()):
             value = space.get(name)
-            if value is not None and (guard := published(value)) is not value:
+            if value is None:
+                continue
+            if (guard := published(value)) is not value:
                 space[name] = guard
+            if type(guard) is FunctionType and not _is_found(guard):
+                guard.__module__, guard.__name__, guard.__qualname__ = module.__name__, name, name
+
+
+def _is_found(function: FunctionType) -> bool:
+    """Whether a pickle finds a function by its names; one that a function has made, it does not."""
+    home = sys.modules.get(function.__module__)
+    return home is None or vars(home).get(function.__qualname__) is function
 
 
 def guard_operators(cls: type) -> None:

@@ -18,8 +18,9 @@ if not TYPE_CHECKING:
         if name not in __all__:
             return absent.refuse(__name__, name)
         from common.api.machine.scripting import make
+        from common.api.surface import owned
         from common.tensor.boundary import published
         from static.jit.compile_module import compile
 
-        globals().update({made: published(function) for made, function in make(compile).items()})
+        globals().update(owned({made: published(f) for made, f in make(compile).items()}, __name__))
         return globals()[name]

@@ -3,9 +3,14 @@
 import copy
 import multiprocessing
 import pickle
+from types import FunctionType
 
 import pytest
 
+import dynamic
+from common.core.errors import TwingradError
+from common.core.op import Op
+from tests.helpers import hostile_public
 from tests.tools.other_process import answer, made, results
 
 
@@ -25,3 +30,51 @@ def test_a_copy_goes_on_alone(engine, copied):
     other = copied(held)
     assert other["optimizer"].param_groups[0]["params"][0] is next(other["model"].parameters())
     assert results(engine, other) == results(engine, held)
+
+
+def test_every_public_function_is_found_by_a_pickle():
+    missed = []
+    for name, value in hostile_public.listed().items():
+        if not isinstance(value, (FunctionType, Op)):
+            continue
+        try:
+            same = pickle.loads(pickle.dumps(value)) is value
+        except Exception as error:
+            missed.append(f"{name}: {error}")
+        else:
+            missed += [name] * (not same)
+    assert missed == []
+
+
+#: Classes whose instances hold what runs: modes that are entered, code, a writer of files.
+_RUNNING = ("autograd.", "utils.benchmark.", "utils.tensorboard.")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+def test_instances_of_every_class_are_copied(way, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
+    missed, tried = [], 0
+    for name, kind in hostile_public.listed().items():
+        if not isinstance(kind, type) or not kind.__module__.startswith(("common.", "dynamic.", "static.")):
+            continue
+        make = hostile_public.instance_of(name.rpartition(".")[2], kind)
+        if make is None or name.partition(".")[2].startswith(_RUNNING):
+            continue
+        tried += 1
+        held = make()
+        try:
+            way(held)
+        except Exception as error:
+            if not isinstance(error, TwingradError):  # which says what to do
+                missed.append(f"{name}: {type(error).__name__}: {error}")
+    assert missed == []
+    assert tried > 200
+
+
+def test_an_op_is_one_object():
+    layer = copy.deepcopy(dynamic.nn.TransformerEncoderLayer(4, 2))
+    assert layer.activation is dynamic.nn.TransformerEncoderLayer(4, 2).activation
+    again = pickle.loads(pickle.dumps(layer))
+    x = dynamic.ones(1, 3, 4)
+    assert again.eval()(x).detach().numpy().tobytes() == layer.eval()(x).detach().numpy().tobytes()
