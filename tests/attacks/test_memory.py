@@ -63,8 +63,10 @@ def test_a_large_array_is_refused_where_memory_is_short(monkeypatch, name):
     assert str(caught.value).count("does not fit into memory") == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by Linux")
 def test_free_memory_is_some_of_the_machines():
+    if sys.platform != "linux":
+        assert allocation.free_memory() == float("inf")
+        return
     most = int(re.findall(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0]) * 1024
     assert 0 < allocation.free_memory() <= 2 * most
 
