@@ -268,8 +268,9 @@ def answer(space: str, name: str) -> str | None:
         return None if placed is None else placed.format(tw=root)
     for other in ("", "nn.functional", "nn", "optim", "autograd", "func", "utils", "linalg", "special"):
         module = sys.modules.get(f"{root}.{other}".rstrip("."))
-        if f"{root}.{other}".rstrip(".") != space and name in getattr(module, "__all__", ()):
-            return f"here it is {f'{root}.{other}'.rstrip('.')}.{name}"
+        found = f"{root}.{other}".rstrip(".")
+        if space not in (found, f"{found}.{name}") and name in getattr(module, "__all__", ()):
+            return f"here it is {found}.{name}"
     reason = why(name)
     method = engine.Tensor.__dict__.get(name) or getattr(engine.Tensor, name, None)
     if method is not None and not isinstance(method, Absent) and (reason is None or callable(method)):

@@ -77,6 +77,7 @@ def test_modules_have_the_same_reasons():
         ("nn.functional", "mish_", r"functions do not write to their arguments; use \w+.nn.functional.mish"),
         ("linalg", "logdet", r"here it is (dynamic|static).logdet"),
         ("linalg", "eigvals", "there are no complex numbers"),
+        ("fft", "fft", "there are no complex numbers"),
         ("optim", "SparseAdam", "there are no sparse tensors"),
     ],
 )
