@@ -107,7 +107,12 @@ SWITCHES = Late(
 ACTS = Late({"common.control.print_assert": "print assert_", "common.control.callback": "ShapeDtypeStruct"})
 #: Functions that run Python, which a compiled program calls.
 HOST = Late({"common.control.callback": "pure_callback"})
-THREADS = Late({"common.runtime.thread_pool": "set_num_threads get_num_threads"})
+THREADS = Late(
+    {
+        "common.runtime.thread_pool": "set_num_threads get_num_threads",
+        "common.runtime.flush_to_zero": "set_flush_denormal",
+    }
+)
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
     "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,

@@ -200,7 +200,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "polygamma*"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
      "*deterministic_debug_mode set_warn* is_warn* "
-     "*anomaly_enabled is_anomaly_check* set_flush_denormal init_num_threads has_* "
+     "*anomaly_enabled is_anomaly_check* init_num_threads has_* "
      "USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace "
      "is_view_replay_enabled enforce_grad_layout_policy "
      "thread_safe_generator autocast* prepare_multiprocessing* cmake_prefix_path backcompat generate_methods* "

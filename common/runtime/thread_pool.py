@@ -32,7 +32,8 @@ from common.core.locks import after_fork, make_lock
 from common.runtime import affinity
 from common.runtime import pool_text as text
 
-__all__ = ["SHARE", "define_for_threads", "get_num_threads", "late", "on_change", "set_num_threads", "share"]
+__all__ = ["SHARE", "define_for_threads", "get_num_threads", "has_threads", "late", "on_change", "set_num_threads",
+           "share"]  # fmt: skip
 
 SHARE = "twingrad_share"
 """Symbol of the word that holds the address of ``share``."""
@@ -121,6 +122,11 @@ def _fill() -> None:
 def get_num_threads() -> int:
     """How many threads large products and loops may use; 1 unless `set_num_threads` has been called."""
     return _count
+
+
+def has_threads() -> bool:
+    """Whether threads beside the callers' have been started; they stay until the process ends."""
+    return _started > 0
 
 
 def _start(count: int) -> None:

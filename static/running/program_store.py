@@ -32,6 +32,7 @@ from common.core.op import TRAITS, Op, Refusal
 from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
+from common.runtime.flush_to_zero import flushes
 from static.graph import Graph, Value
 from static.graph.patterns import Copy
 from static.graph.side_effects import gives
@@ -96,13 +97,13 @@ def key_of(
 
     Parameters
     ----------
-    options : what else decides what is made of it.
+    options : what else decides what is made of it; the processor's mode, in which constants are folded, always does.
     copies : see `static.tracing.trace.Trace`; what they say is not said again.
     """
     met = _Met(set(), {})
     try:
         renamed = sorted(dims.renamed.items(), key=repr)
-        text = marshal.dumps((options, renamed, _plain_graph(graph, met, copies or {})), _REPEATABLE)
+        text = marshal.dumps((options, flushes(), renamed, _plain_graph(graph, met, copies or {})), _REPEATABLE)
     except ValueError:  # an attribute that is not plain data
         return None
     if not all(map(_is_fixed, met.ops)):

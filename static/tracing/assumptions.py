@@ -1,9 +1,9 @@
 """Assumptions of a trace about Python objects, checked before each call.
 
 A trace follows one path through Python code. Which one depends on attributes of modules (`training`, sizes, which
-object is a parameter), on `requires_grad` and on the default dtype. Every change of these is counted
-(`common.core.mode.changes`), so a call compares one number, and looks at the facts only after something has changed
-somewhere.
+object is a parameter), on `requires_grad`, on the default dtype, and on whether subnormal numbers are flushed to zero.
+Every change of these is counted (`common.core.mode.changes`), so a call compares one number, and looks at the facts
+only after something has changed somewhere.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import mode
 from common.core.dtypes import default_changed, default_float
+from common.runtime.flush_to_zero import flushes
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Facts:
         self._tensors: list[tuple[TensorBase, bool]] = []
         self.uncounted: list[tuple[TensorBase, bool]] = []
         self._default = default_float()
+        self._flushed = flushes()
 
     def note_module(self, module: Module) -> None:
         """The program has called a module."""
@@ -58,6 +60,8 @@ class Facts:
         """What is different now, in words; None if nothing is."""
         if self._default != default_float():
             return f"the default dtype is {default_float()} now, it was {self._default}"
+        if self._flushed != flushes():
+            return "subnormal numbers are " + ("kept now" if self._flushed else "flushed to zero now")
         for module, known in self._modules.values():
             now = _attributes(module)
             for name in known.keys() | now.keys():
