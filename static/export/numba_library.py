@@ -143,6 +143,13 @@ def row_all(x, at, n):
     return x[at : at + n].all()
 
 
+def turn_rows(out, to, x, at, step, rows, columns):
+    """Turn some rows of a transposed array."""
+    for c in range(columns):
+        for r in range(rows):
+            out[to + r * columns + c] = x[at + c * step + r]
+
+
 def max_of_rows(out, to, x, at, columns, rows):
     """Let `out` be the maximum of itself and each row."""
     for r in range(rows):

@@ -35,17 +35,21 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
     pool: list[np.ndarray] = []
 
     def allocate() -> np.ndarray:
-        for _ in range(len(pool)):
+        seen: list[np.ndarray] = []
+        array = None
+        while array is None:
             try:
-                memory = pool.pop(0)  # out of the pool while it is looked at: other threads allocate too
+                memory = pool.pop()  # out of the pool while it is looked at: other threads allocate too
             except IndexError:
                 break
             # Every view of an array, however it was made, holds a reference to the array that owns the memory.
-            unused = sys.getrefcount(memory) == _UNUSED
-            array = _array(memory) if unused else None
-            pool.append(memory)
-            if array is not None:
-                return array
+            if sys.getrefcount(memory) == _UNUSED:
+                array = _array(memory)
+            seen.append(memory)
+        pool.extend(seen)  # the newest is last and taken first, while caches hold it
+        del pool[:-POOLED_ARRAYS]
+        if array is not None:
+            return array
         if nbytes >= LARGE:
             refuse_beyond_memory("compiled function", nbytes)
         try:

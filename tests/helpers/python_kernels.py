@@ -138,6 +138,12 @@ def _extreme_of_rows(name: str) -> Callable[..., None]:
     return rows_of
 
 
+def _turn_rows(to: np.ndarray, start: int, x: np.ndarray, offset: int, step: int, rows: int, columns: int) -> None:
+    for c in range(columns):
+        for r in range(rows):
+            to[start + r * columns + c] = x[offset + c * step + r]
+
+
 class _ColumnLanes:
     """Accumulators of columns, for sums or for products."""
 
@@ -191,6 +197,7 @@ _FUNCTIONS: dict[str, Any] = {
     "whole_columns": _whole(_block_sum),
     "whole_products": _whole(_block_product),
     **{f"whole_{name}": _whole(_block_of(name)) for name in _OF_FLOATS},
+    "turn_rows": _turn_rows,
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),
     "max_of_rows": _extreme_of_rows("maximum"),

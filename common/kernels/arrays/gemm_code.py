@@ -231,7 +231,7 @@ def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
                 lines = [b.gep(line, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
                 with ForStrips(b, depth, side) as (p, count):
                     some = first_lanes(b, side, count)
-                    square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
+                    square = transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
                     to = b.gep(panel, [b.add(j, b.mul(p, word(across)))])
                     for lane, row in enumerate(square):
                         store_lanes(b, row, b.gep(to, [word(lane * across)]))
@@ -241,7 +241,7 @@ def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     return internal(module, f"transpose_{across}.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
 
 
-def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+def transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     """As many vectors as each has lanes, transposed: first within their parts of 16 bytes, then these change places."""
     some = 16 // align(rows[0].type.element)
     parts = [_turned(b, rows[i : i + some], 1, some) for i in range(0, len(rows), some)]

@@ -18,6 +18,7 @@ call                                      meaning
 ``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
 ``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
 ``fold_lanes(acc, a)``                    S of LANES accumulators
+``turn_rows(to, t, x, o, ld, R, C)``       to[t + r C + c] = x[o + c ld + r]; R <= 16, room for 16
 ``block_product(buf, offset, n)``         the product, in the order of S
 ``start_products``, ``carry_products``,   as for sums
 ``finish_products``, ``whole_products``
@@ -48,6 +49,7 @@ import numpy as np
 
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.primitives import from_bits
+from common.core.dtypes import SUPPORTED
 from common.core.numerics import LANES
 from common.kernels.arrays import (
     arg_extremes,
@@ -59,6 +61,7 @@ from common.kernels.arrays import (
     gemm_threads,
     gemv_code,
     philox,
+    turned_rows,
     window_code,
 )
 from common.kernels.arrays.convolutions import KERNELS
@@ -109,6 +112,7 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
+        _define("turn_rows", "bibiiii", turned_rows.turn_rows)._replace(dtypes=SUPPORTED),
         _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
         _define("start_products", "biii", _of_products(fold_rows.start_columns)),
         _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),

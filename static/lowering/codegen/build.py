@@ -263,7 +263,7 @@ class _Builder(Indexed):
             return None
         if is_literal(self.nest.strides(source.strides)[1], 1):
             return self.nest.place(source, self.rows, "c")
-        return None
+        return self.tiles.place(source, self.rows, "c")
 
     def reduced_row(self, operand: Operand, stage: int, loop: list[Any], chunked: bool) -> Place:
         """The place of the operand's row, stored there by the loop if it is nowhere else."""

@@ -6,10 +6,7 @@ each line once::
 
     for m0 in range(0, n0, 16):
         m1 = min(m0 + 16, n0)
-        for c in range(n1):
-            p = m0 + c * n2
-            for j in range(m1 - m0):
-                b3[c + j * n1] = b0[p + j]
+        turn_rows(b3, 0, b0, m0, n2, m1 - m0, n1)
         for r0 in range(m0, m1):
             q0 = (r0 - m0) * n1
             for c in range(n1):
@@ -21,12 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from common.compiler.loop_ir import Let, Loop, Place, Store
+from common.compiler.loop_ir import Call, Let, Loop, Place, Run
 from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, is_literal
+from static.lowering.ir.items import Access, is_literal, size_key, sizes_key
 
 ROWS = 16
 """Rows that are done together: as many floats as a cache line holds."""
@@ -44,12 +41,13 @@ class Tiles:
     Attributes
     ----------
     row : which of the row loops goes by tiles; -1 if none does.
-    turned : id of an access -> the scratch memory that holds its tile.
+    accesses : what is turned, each element once.
+    turned : what `_lies` says of an access -> the scratch memory that holds its tile.
     """
 
     def __init__(self, group: Group, nest: Nest, allowed: bool) -> None:
-        self.nest, self.row, self.turned = nest, -1, dict[int, str]()
-        self.accesses: list[Access] = []
+        self.nest, self.row, self.turned = nest, -1, dict[Any, str]()
+        self.accesses: dict[Any, Access] = {}
         if not allowed or nest.inner is None or not nest.rows:
             return
         if any(i.kind == "cols" or i.at is not None for i in group.items):
@@ -62,7 +60,8 @@ class Tiles:
         across = [(row, a) for a in outside if (row := self._across(a)) is not None]
         if across:
             ((self.row, _),) = Counter(row for row, _ in across).most_common(1)
-            self.accesses = [a for row, a in across if row == self.row][:MOST]
+            found = {_lies(a): a for row, a in across if row == self.row}
+            self.accesses = dict(list(found.items())[:MOST])
 
     def _across(self, access: Access) -> int | None:
         """The row loop along which an access goes from element to element, if the inner loop does not."""
@@ -73,22 +72,22 @@ class Tiles:
 
     def place(self, access: Access, rows: list[Any], column: str) -> Place | None:
         """Where an element lies in its tile; None if the access is not turned."""
-        if not any(access is one for one in self.accesses):
+        nest, where = self.nest, _lies(access)
+        if where not in self.accesses or access.in_pieces:
             return None
-        nest = self.nest
-        if id(access) not in self.turned:
+        if where not in self.turned:
             assert nest.inner is not None
-            self.turned[id(access)] = nest.slot(nest.scratch(access.buffer.dtype, ROWS * nest.inner))
+            self.turned[where] = nest.slot(nest.scratch(access.buffer.dtype, ROWS * nest.inner))
         base = nest.named(f"({nest.row_names[self.row]} - m0) * {nest.size(nest.inner)}", rows)
-        return Place(self.turned[id(access)], base, column)
+        return Place(self.turned[where], base, column)
 
     def loops(self, body: list[Any], rows: list[Any]) -> list[Any]:
         """The loops over rows, of what is done in one."""
         nest, count = self.nest, len(rows)
         if self.row >= 0:
             fills: list[Any] = []
-            for access in self.accesses:
-                fills += self._fill(access) if id(access) in self.turned else []
+            for where, access in self.accesses.items():
+                fills += self._fill(access, self.turned[where]) if where in self.turned else []
             body = [*fills, Loop(nest.row_names[self.row], "m1", body, start="m0")]
         for i in reversed(range(self.row + 1, count)):
             body = [Loop(nest.row_names[i], nest.size(rows[i]), body)]
@@ -99,13 +98,18 @@ class Tiles:
             body = [Loop(nest.row_names[i], nest.size(rows[i]), body)]
         return body
 
-    def _fill(self, access: Access) -> list[Any]:
+    def _fill(self, access: Access, tile: str) -> list[Any]:
         """The statements that turn a tile of an operand."""
         nest, lets = self.nest, list[Any]()
+        assert nest.inner is not None
         outer, inner = nest.strides(access.strides)
         nest.forget_bases()
         base = nest.base(access.offset, [0 if i == self.row else stride for i, stride in enumerate(outer)], lets)
-        place = Place(self.turned[id(access)], "c", "j", nest.size(nest.inner))
-        move = Loop("j", "m1 - m0", [Store(place, Place(nest.slot(access.buffer), "p", "j"))])
-        start = Let("p", f"{base + ' + ' if base else ''}m0 + c * {nest.size(inner)}")
-        return [*lets, Loop("c", nest.size(nest.inner), [start, move])]
+        first = f"{base} + m0" if base else "m0"
+        sizes = nest.size(inner), "m1 - m0", nest.size(nest.inner)
+        return [*lets, Run(Call("turn_rows", (tile, "0", nest.slot(access.buffer), first, *sizes)))]
+
+
+def _lies(access: Access) -> Any:
+    """A hashable name of where the elements of an access lie."""
+    return access.buffer.id, size_key(access.offset), sizes_key(access.strides)

@@ -133,3 +133,13 @@ def test_pooled_arrays_are_aligned_and_never_two_of_the_same():
     arrays = [allocate() for _ in range(5)]
     assert all(x.ctypes.data % ALIGNMENT == 0 and x.flags.c_contiguous for x in arrays)
     assert len({x.ctypes.data for x in arrays}) == 5
+
+
+def test_the_array_that_was_used_last_is_used_first():
+    allocate = make_allocator((POOLED_BYTES // 4,), F32)
+    arrays = [allocate() for _ in range(3)]
+    places = [x.ctypes.data for x in arrays]
+    del arrays[1]
+    assert allocate().ctypes.data == places[1]
+    arrays.clear()
+    assert {allocate().ctypes.data for _ in range(4)} == {places[1]}

@@ -52,6 +52,12 @@ def test_a_transposed_operand_is_turned_and_numpy_agrees():
     assert len(program_of(compiled).steps) == 1
 
 
+def test_an_operand_is_turned_once_and_a_reduction_takes_its_rows_where_they_lie():
+    compiled = assert_compiles(lambda x: F.softmax(x.T, 1), (floats(100, 70),))
+    assert compiled.source.count("turn_rows(") == 1
+    assert "row_max(b0, q0, " in compiled.source
+
+
 def test_small_operands_are_read_as_they_lie():
     compiled = assert_compiles(lambda x, y: x.T * 2 + y, (floats(20, 30), floats(30, 20)))
     assert "m0" not in compiled.source
