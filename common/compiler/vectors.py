@@ -3,10 +3,10 @@
 An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
 says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
 name that is given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places
-that are data, ``x[k[i]]``. Each operation does in every lane what it does for one element, so no bit depends on it.
-What is left at the end goes by vectors of half as many lanes, with a mask: nothing outside is read or written. What
-computes much per element goes by masked vectors from the beginning. A number of iterations that the text says, and that
-fills vectors, needs no loop.
+that are data, ``x[k[i]]``, or in steps whose length is not in the text, ``x[i * n]``. Each operation does in every lane
+what it does for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes,
+with a mask: nothing outside is read or written. What computes much per element goes by masked vectors from the
+beginning. A number of iterations that the text says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.core.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a
@@ -228,7 +228,7 @@ class Vectors(LaneMemory, ABC):
             base, step = self._place(index)
             places.add(written(index, step))
         except OneByOne:
-            if not _is_data(index, self._lanes.given):
+            if not (_is_data(index, self._lanes.given) or _is_stepped(index, self._lanes)):
                 raise
             places.add(written(index, 0))
             return self._gather_lanes(container, kind, self.integer(index))
@@ -333,6 +333,14 @@ def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
     names = [part.id for part in parts(index) if isinstance(part, ast.Name)]
     elements = any(isinstance(part, ast.Subscript) for part in parts(index))
     return elements or any(_is_data(given[name], given) for name in names if name in given)
+
+
+def _is_stepped(index: ast.expr, lanes: LaneState) -> bool:
+    """Whether places are so far apart as a number says that is known when the kernel runs."""
+    products = [part for part in parts(index) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)]
+    names = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
+    moving = {lanes.name, *lanes.given}
+    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in names)
 
 
 _WRAPPED = Written("accumulators", 0, 0)

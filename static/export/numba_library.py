@@ -143,11 +143,11 @@ def row_all(x, at, n):
     return x[at : at + n].all()
 
 
-def turn_rows(out, to, x, at, step, rows, columns):
-    """Turn some rows of a transposed array."""
+def turn_rows(out, to, x, at, row, step, rows, columns):
+    """Copy a matrix transposed."""
     for c in range(columns):
         for r in range(rows):
-            out[to + r * columns + c] = x[at + c * step + r]
+            out[to + r * row + c] = x[at + c * step + r]
 
 
 def max_of_rows(out, to, x, at, columns, rows):

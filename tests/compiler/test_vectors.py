@@ -52,6 +52,8 @@ IN_STEPS = {
         "for i in range(n // 3):\n    t = x[i * 3 + 2]\n    x[i * 3] = add(t, x[i * 3 + 1])\n"
         "    x[i * 3 + 2] = x[i * 3]"
     ),
+    "a column": "w = n // 9\nfor i in range(w):\n    y[i] = add(x[3 + i * w], x[w * i])",
+    "lanes of a column": "w = n // 9\nfor i in range(w):\n    c = 1 + i\n    y[i & 15] = add(y[i & 15], x[c * w])",
     "a row of wide elements": "for i in range(n // 2):\n    c = i + 3\n    d[1 + c * 2] = d[1 + c * 2 + 1]",
 }
 IN_LANES = {
@@ -77,6 +79,8 @@ IN_ORDER = {
     "places in steps that meet": "for i in range(n // 2):\n    x[i * 2 + 2] = x[i * 2]",
     "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
+    "a column of what it writes": "w = n // 20\nfor i in range(n // 4):\n    x[i] = x[i * w]",
+    "a column that it writes": "w = n // 20 + 1\nfor i in range(n // 4):\n    x[i * w] = y[i]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "one place that must not be read": "for i in range(n):\n    y[i] = x[i] if i >= 0 else x[900000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",

@@ -138,10 +138,12 @@ def _extreme_of_rows(name: str) -> Callable[..., None]:
     return rows_of
 
 
-def _turn_rows(to: np.ndarray, start: int, x: np.ndarray, offset: int, step: int, rows: int, columns: int) -> None:
+def _turn_rows(
+    to: np.ndarray, start: int, x: np.ndarray, offset: int, row: int, step: int, rows: int, columns: int
+) -> None:
     for c in range(columns):
         for r in range(rows):
-            to[start + r * columns + c] = x[offset + c * step + r]
+            to[start + r * row + c] = x[offset + c * step + r]
 
 
 class _ColumnLanes:

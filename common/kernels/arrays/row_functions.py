@@ -18,7 +18,7 @@ call                                      meaning
 ``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
 ``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
 ``fold_lanes(acc, a)``                    S of LANES accumulators
-``turn_rows(to, t, x, o, ld, R, C)``       to[t + r C + c] = x[o + c ld + r]; R <= 16, room for 16
+``turn_rows(to, t, x, o, lt, lx, R, C)``   to[t + r lt + c] = x[o + c lx + r], a copy transposed
 ``block_product(buf, offset, n)``         the product, in the order of S
 ``start_products``, ``carry_products``,   as for sums
 ``finish_products``, ``whole_products``
@@ -112,7 +112,7 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
-        _define("turn_rows", "bibiiii", turned_rows.turn_rows)._replace(dtypes=SUPPORTED),
+        _define("turn_rows", "bibiiiii", turned_rows.turn_rows)._replace(dtypes=SUPPORTED),
         _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
         _define("start_products", "biii", _of_products(fold_rows.start_columns)),
         _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),

@@ -1,4 +1,4 @@
-"""Machine code that turns some rows of a transposed operand: they lie side by side then. Needs llvmlite."""
+"""Machine code that copies a matrix transposed. Needs llvmlite."""
 
 from __future__ import annotations
 
@@ -11,38 +11,46 @@ from common.kernels.arrays.code_blocks import (
     first_lanes,
     internal,
     least,
+    load_lanes,
     load_some,
+    store_lanes,
     store_some,
     word,
     zero,
 )
 from common.kernels.arrays.gemm_code import transposed
 
-ROWS = 16
-"""The most rows: as many floats as a cache line holds."""
+_BYTES, _MOST = 32, 16
+"""Of a row of a square that is turned in registers: half a register of AVX-512, which takes as long as a whole one."""
 
 
 def turn_rows(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
-    """``void (to, x, ld, rows, columns)``: ``to[r * columns + c] = x[c * ld + r]`` for `rows` <= ROWS.
-
-    Square by square; `to` has room for ROWS rows, and what lies in rows beyond the last is undefined afterwards.
-    """
-    side = min(32 // align(kind), ROWS)
+    """``void (to, x, ldt, ld, rows, columns)``: ``to[r * ldt + c] = x[c * ld + r]``, square by square."""
+    side = min(_BYTES // align(kind), _MOST)
     missing = zero(ir.VectorType(kind, side))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        to, x, ld, rows, columns = function.args
+        to, x, ldt, ld, rows, columns = function.args
         with ForStrips(b, columns, side) as (c, across):
-            last, there = b.sub(across, word(1)), first_lanes(b, side, across)
+            last = b.sub(across, word(1))
             start = b.gep(x, [b.mul(c, ld)])
             lines = [b.gep(start, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
             with ForStrips(b, rows, side) as (r, down):
-                some = first_lanes(b, side, down)
-                square = transposed(b, [load_some(b, b.gep(line, [r]), some, missing) for line in lines])
-                into = b.gep(to, [b.add(b.mul(r, columns), c)])
-                for lane, row in enumerate(square):
-                    store_some(b, row, b.gep(into, [b.mul(word(lane), columns)]), there)
+                into = b.gep(to, [b.add(b.mul(r, ldt), c)])
+                rows_of = [b.gep(into, [b.mul(word(lane), ldt)]) for lane in range(side)]
+                places = [b.gep(line, [r]) for line in lines]
+                with b.if_else(b.icmp_signed("==", b.add(across, down), word(2 * side))) as (whole, part):
+                    with whole:
+                        square = transposed(b, [load_lanes(b, p, side) for p in places])
+                        for row, place in zip(square, rows_of, strict=True):
+                            store_lanes(b, row, place)
+                    with part:
+                        some = first_lanes(b, side, down)
+                        square = transposed(b, [load_some(b, p, some, missing) for p in places])
+                        for lane, (row, place) in enumerate(zip(square, rows_of, strict=True)):
+                            there = b.select(b.icmp_signed("<", word(lane), down), across, word(0))
+                            store_some(b, row, place, there)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"turn_rows.{kind}", ir.VoidType(), [pointer, pointer, WORD, WORD, WORD], define)
+    return internal(module, f"turn_rows.{kind}", ir.VoidType(), [pointer, pointer, *[WORD] * 4], define)

@@ -12,9 +12,20 @@ own, a sum over the row is a chain of additions, and a sum of columns is one sum
             b1[c] = u9
         return 0
 
-S adds element i of a short row to lane i, and then halves the lanes. Lanes without elements hold +0.0, so the chain
-adds what is there in this order, and +0.0 once: that turns -0.0 into +0.0, which is all that the zeros do. The greatest
-element of a row is a chain too, in any order.
+S adds element i of a short row to lane i mod 16, and then halves the lanes. Lanes without elements hold +0.0, so the
+chain adds what is there in this order, and +0.0 once: that turns -0.0 into +0.0, which is all that the zeros do. The
+greatest element of a row is a chain too, in any order.
+
+Rows of more elements than close steps serve are turned before, some rows at a time, and so are the results after::
+
+    for m0 in range(0, n1, 64):
+        m1 = min(m0 + 64, n1)
+        turn_rows(b2, 0, b0, m0 * 20, 64, 20, 20, m1 - m0)
+        for c in range(m0, m1):
+            u1 = b2[0 - m0 + c]
+            u2 = b2[64 - m0 + c]
+            ...
+        turn_rows(b1, m0 * 20, b3, 0, 20, 64, m1 - m0, 20)
 """
 
 from __future__ import annotations
@@ -23,7 +34,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from common.compiler.loop_ir import If, Kernel, Place, Return
+from common.compiler.close_steps import CLOSE
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run
 from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
@@ -48,12 +60,14 @@ from static.lowering.ir.items import (
 )
 from static.lowering.ir.kernel_memory import Scratch
 
-MOST_COLUMNS = LANES // 2
+MOST_COLUMNS = 2 * LANES
 """Elements of a row that is written out: the code grows with them."""
 MOST_ITEMS = 200
 """Operations of all columns."""
 FEWEST_ROWS = LANES // 4
 """Rows of which half a vector is worth writing."""
+TURNED_ROWS = 64
+"""Rows that are turned together."""
 LITERAL = 64
 """Numbers up to this stand in the text."""
 
@@ -78,7 +92,9 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     if not 2 <= columns <= MOST_COLUMNS or hint(nest.rows[-1]) < FEWEST_ROWS:
         return None
     reduced = any(item.kind == "rows" for item in group.items)
-    if columns == MOST_COLUMNS and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
+    if columns >= LANES // 2 and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
+        return None
+    if columns > CLOSE and any(item.kind == "cols" for item in group.items):
         return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
@@ -87,7 +103,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
         return None
     condition = f"{nest.size(nest.inner)} == {columns}"
     own = _ShortNest(written, nest)
-    body = build(written.group, written.escaping, part=own).kernel.body
+    body = own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
     return If(condition, [*body, Return("0")])
 
 
@@ -159,15 +175,22 @@ class _WrittenOut:
                     self._keep(item, made)
 
     def _reduced_row(self, item: Item, dims: Sizes) -> None:
-        """The additions of S, halves of the lanes as far as they hold elements; or an extreme."""
+        """The additions of S: to the lanes, then halves of these as far as they hold elements; or an extreme."""
         join = REDUCERS[item.function].join
         terms = [self._column(item.operands[0], dims, j) for j in range(self.columns)]
+        made = item.out
+
+        def joined(j: int, other: int) -> None:
+            nonlocal made
+            made = self._add(item, "map", dims, [terms[j], terms[other]], join, None)
+            terms[j] = self._whole(made, dims)
+
+        for j in range(LANES, self.columns):
+            joined(j % LANES, j)
         half = LANES // 2
         while half:
-            for j in range(min(half, max(len(terms) - half, 0))):
-                made = self._add(item, "map", dims, [terms[j], terms[j + half]], join, None)
-                terms[j] = self._whole(made, dims)
-            terms = terms[:half]
+            for j in range(min(half, max(min(self.columns, LANES, 2 * half) - half, 0))):
+                joined(j, j + half)
             half //= 2
         if join == SUM.join:
             made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], join, None)
@@ -233,6 +256,8 @@ class _ShortNest(InnerNest):
     def __init__(self, written: _WrittenOut, around: Nest) -> None:
         super().__init__(written.group, around, {size_key(written.inner): written.columns})
         self.written = written
+        self.read: dict[str, tuple[Place, str]] = {}
+        self.made: dict[str, tuple[Place, str]] = {}
 
     def size(self, value: Any) -> str:
         """The name of a size; small numbers are numbers in the text."""
@@ -246,9 +271,52 @@ class _ShortNest(InnerNest):
     def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
         """The element at which an access is."""
         place = super().place(access, rows, column, part)
-        j = self.written.place_of.get(id(access), 0)
+        if id(access) not in self.written.place_of:
+            return place
+        j = self.written.place_of[id(access)]
+        if place.var and self.written.columns > CLOSE:
+            tiles, buffer = (self.read, access.buffer) if part is None else (self.made, part)
+            return self._turned(tiles, place, buffer, j)
         if not j:
             return place
         if place.var:
             return Place(place.buffer, place.base, place.var, place.step, str(j))
         return Place(place.buffer, f"{place.base} + {j}" if place.base else str(j))
+
+    def _turned(self, tiles: dict[str, tuple[Place, str]], place: Place, buffer: ArrayBuffer, j: int) -> Place:
+        """Where element `j` of a row lies in the tile of a buffer."""
+        if str(place) not in tiles:
+            tiles[str(place)] = place, self.slot(self.scratch(buffer.dtype, TURNED_ROWS * self.written.columns))
+        return Place(tiles[str(place)][1], f"{j * TURNED_ROWS} - m0", place.var)
+
+    def in_tiles(self, body: list[Any]) -> list[Any]:
+        """The statements, with the loop over rows in tiles if there are any."""
+        if not self.read and not self.made:
+            return body
+        made: list[Any] = []
+        for statement in body:
+            if isinstance(statement, Loop) and statement.var == "c":
+                made.append(self._tiled(statement))
+            elif isinstance(statement, Loop):
+                made.append(Loop(statement.var, statement.stop, self.in_tiles(statement.body)))
+            else:
+                made.append(statement)
+        return made
+
+    def _tiled(self, loop: Loop) -> Loop:
+        columns = str(self.written.columns)
+        rows, width = "m1 - m0", str(TURNED_ROWS)
+        body: list[Any] = [Let("m1", f"min(m0 + {TURNED_ROWS}, {loop.stop})")]
+        for place, tile in self.read.values():
+            sizes = width, columns, columns, rows
+            body.append(Run(Call("turn_rows", (tile, "0", place.buffer, _first(place, columns), *sizes))))
+        body.append(Loop("c", "m1", loop.body, start="m0"))
+        for place, tile in self.made.values():
+            sizes = columns, width, rows, columns
+            body.append(Run(Call("turn_rows", (place.buffer, _first(place, columns), tile, "0", *sizes))))
+        return Loop("m0", loop.stop, body, step=width)
+
+
+def _first(place: Place, columns: str) -> str:
+    """The first element of a tile."""
+    return f"{place.base} + m0 * {columns}" if place.base else f"m0 * {columns}"

@@ -6,7 +6,7 @@ each line once::
 
     for m0 in range(0, n0, 16):
         m1 = min(m0 + 16, n0)
-        turn_rows(b3, 0, b0, m0, n2, m1 - m0, n1)
+        turn_rows(b3, 0, b0, m0, n1, n2, m1 - m0, n1)
         for r0 in range(m0, m1):
             q0 = (r0 - m0) * n1
             for c in range(n1):
@@ -106,7 +106,8 @@ class Tiles:
         nest.forget_bases()
         base = nest.base(access.offset, [0 if i == self.row else stride for i, stride in enumerate(outer)], lets)
         first = f"{base} + m0" if base else "m0"
-        sizes = nest.size(inner), "m1 - m0", nest.size(nest.inner)
+        columns = nest.size(nest.inner)
+        sizes = columns, nest.size(inner), "m1 - m0", columns
         return [*lets, Run(Call("turn_rows", (tile, "0", nest.slot(access.buffer), first, *sizes)))]
 
 

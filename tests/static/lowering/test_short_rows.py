@@ -40,7 +40,7 @@ def arrays(*shapes, dtype=np.float32):
     return made
 
 
-@pytest.mark.parametrize("columns", [2, 3, 5, 8, 9])
+@pytest.mark.parametrize("columns", [2, 3, 5, 8, 9, 16, 21, 32])
 def test_columns_have_the_bits_of_the_sum(columns):
     """Compiled for short rows first, then run with one more and many more columns, and with other numbers of rows."""
     pairs, compiled = distances(static), rows(static)
@@ -53,8 +53,9 @@ def test_columns_have_the_bits_of_the_sum(columns):
 
 
 @pytest.mark.parametrize("value", [-0.0, np.nan, np.inf])
-def test_what_is_special_stays(value):
-    x = np.full((33, 3), value, np.float32)
+@pytest.mark.parametrize("columns", [3, 18])
+def test_what_is_special_stays(value, columns):
+    x = np.full((33, columns), value, np.float32)
     x[1, 1:], x[2, :2] = 0.0, -np.inf
 
     def sums(tw):
@@ -63,7 +64,7 @@ def test_what_is_special_stays(value):
     assert_all_same_bits(sums(static)(x), sums(dynamic)(x), f"sums of {value}")
 
 
-@pytest.mark.parametrize("columns", [2, 3, 7, 8, 11])
+@pytest.mark.parametrize("columns", [2, 3, 7, 8, 11, 20, 32])
 @pytest.mark.parametrize("special", [0.0, -0.0, np.nan, -np.inf])
 def test_extremes_of_short_rows_have_the_bits_of_the_reduction(columns, special):
     def extremes(tw):
@@ -92,6 +93,19 @@ def test_rows_that_fill_half_a_vector_are_read_as_they_lie():
     f = static.function(lambda x, w: (x * w).sum(1).exp())
     f(*arrays((64, 8), (8,)))
     assert "== 8:" in f.source
+
+
+def test_rows_of_some_vectors_are_turned_with_their_results():
+    """Softmax in tiles of 64 rows, of batches too; what is written in place is read before."""
+    for shape in ((150, 20), (3, 70, 12), (64, 32), (5, 16)):
+        (x,) = arrays(shape)
+        f = static.function(lambda x: static.softmax(x, -1))
+        assert_all_same_bits([f(x)], [dynamic.softmax(dynamic.tensor(x), -1)], f"softmax of {shape}")
+        assert f.source.count("turn_rows(") == 2 * (shape[-2] >= 16)
+        exact = np.exp(x.astype(np.float64))
+        np.testing.assert_allclose(f(x), exact / exact.sum(-1, keepdims=True), rtol=1e-5)
+        parts = static.function(lambda x: static.softmax(x[..., :-1] * x[..., 1:], -1))
+        assert_all_same_bits([parts(x)], [dynamic.softmax(dynamic.tensor(x[..., :-1] * x[..., 1:]), -1)], "of parts")
 
 
 def test_distances_are_one_kernel_of_vectors():
