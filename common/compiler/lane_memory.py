@@ -42,6 +42,8 @@ class LaneState(NamedTuple):
     ----------
     places, stored : per slot its places, and which slots are written.
     assigned, given : the names that the body assigns, and what those mean that it assigns once.
+    within : how many lanes there are before a bound, by the condition that says which.
+    some : of a piece of an array, whether any lane is in it; None of what is not in pieces.
     """
 
     name: str
@@ -52,6 +54,8 @@ class LaneState(NamedTuple):
     stored: set[int]
     assigned: set[str]
     given: dict[str, ast.expr]
+    within: dict[str, Register]
+    some: Register | None = None
 
 
 class LaneMemory(Expressions):
@@ -70,6 +74,8 @@ class LaneMemory(Expressions):
         lanes = self._lanes
         assert lanes is not None
         one, address = storage(kind.dtype), self.element(container, base, inside=not lanes.mask)
+        if lanes.some is not None:  # processors are slow to find that nothing is at an address, even if nothing is read
+            address = self.register(f"select {lanes.some.typed}, ptr {address}, ptr {container.text}")
         vector, access = f"<{lanes.width} x {one}>", self._access(kind)
         if lanes.mask:
             name = self._masked("load", kind, lanes.width)

@@ -87,7 +87,7 @@ class Vectors(LaneMemory, ABC):
 
         def body(width: int, masked: bool) -> None:
             mask = self._mask(now(), stop, width) if masked else ""
-            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given)
+            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {})
             steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
@@ -183,7 +183,10 @@ class Vectors(LaneMemory, ABC):
         if lanes is None or y.lanes > 1 or not order.startswith("icmp s") or x is not self.variables.get(lanes.name):
             return super().order(order, x, y)
         rest = self._bounded(self.write("sub", INT64, y, lanes.now), "slt", lanes.width)
-        text = self._among_steps(order.removeprefix("icmp "), self._bounded(rest, "sgt", -1), lanes.width)
+        count = self._bounded(rest, "sgt", -1)
+        text = self._among_steps(order.removeprefix("icmp "), count, lanes.width)
+        if order == "icmp slt":
+            lanes.within[text] = count
         return Register(text, BOOL, None, lanes.width)
 
     def read_where(self, condition: Register, element: ast.Subscript, other: ast.expr) -> Register | None:
@@ -192,9 +195,11 @@ class Vectors(LaneMemory, ABC):
         if lanes is None:
             return None
         holds = condition if condition.lanes > 1 else self.spread(condition, lanes.width)
-        x = self._read_under(holds, element)
+        within = lanes.within.get(condition.text) if isinstance(other, ast.Subscript) else None
+        x = self._read_under(holds, element, within and self.write("icmp sgt", BOOL, within, constant(0, INT64)))
         if isinstance(other, ast.Subscript):
-            y = self._read_under(self.write("xor", BOOL, holds, constant(True, BOOL)), other)
+            some = within and self.write("icmp slt", BOOL, within, constant(lanes.width, INT64))
+            y = self._read_under(self.write("xor", BOOL, holds, constant(True, BOOL)), other, some)
         else:
             y = self.expression(other)
         if x.kind != y.kind or not isinstance(x.kind, np.dtype):
@@ -202,14 +207,14 @@ class Vectors(LaneMemory, ABC):
         holds, x, y = self.alike(holds, x, y)
         return Register(self.register(f"select {holds.typed}, {x.typed}, {y.typed}"), x.kind, None, x.lanes)
 
-    def _read_under(self, mask: Register, element: ast.Subscript) -> Register:
+    def _read_under(self, mask: Register, element: ast.Subscript, some: Register | None) -> Register:
         lanes = self._lanes
         assert lanes is not None
         if lanes.assigned.isdisjoint(part.id for part in parts(element.slice) if isinstance(part, ast.Name)):
             raise OneByOne("a place that does not move is read without a mask")
         if lanes.mask:
             mask = self.write("and", BOOL, mask, Register(lanes.mask, BOOL, None, lanes.width))
-        self._lanes = lanes._replace(mask=mask.text)
+        self._lanes = lanes._replace(mask=mask.text, some=some)
         value = self.expression(element)
         self._lanes = lanes
         return value

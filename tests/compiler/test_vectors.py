@@ -121,6 +121,14 @@ def test_independent_loops_are_vectors(name):
     assert "llvm.masked.store" in str(module)
 
 
+def test_a_piece_of_which_no_lane_is_read_has_an_address_inside_of_the_array():
+    module, _ = _translated(source_of(INDEPENDENT["a read in two pieces"]), "loop", "loop")
+    addresses = [line for line in str(module).splitlines() if "select i1" in line and ", ptr %" in line]
+    assert len(addresses) == 4  # of both pieces, in whole vectors and in halves
+    module, _ = _translated(source_of(INDEPENDENT["a read within bounds"]), "loop", "loop")
+    assert not any("select i1" in line and ", ptr %" in line for line in str(module).splitlines())
+
+
 @pytest.mark.parametrize("name", IN_STEPS)
 def test_steps_of_a_known_length_are_gathered(name):
     module, complete = _translated(source_of(IN_STEPS[name]), "loop", "loop")
