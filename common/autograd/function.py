@@ -11,11 +11,11 @@ from contextlib import nullcontext
 from typing import Any
 
 from common.autograd.function_context import FunctionCtx, PackedForBackward, SavedForBackward
+from common.autograd.function_marks import among, require_views, require_writable_arguments
 from common.autograd.nested_backward import nested
-from common.autograd.view_histories import rebind, require_writable
+from common.autograd.view_histories import rebind
 from common.core import mode
 from common.core.errors import (
-    ArgumentError,
     GradientError,
     NotDefinedError,
     ShapeError,
@@ -30,7 +30,7 @@ from common.tensor.inference import is_inference, saving
 from common.tensor.node import Edge, FunctionNode, shown_class
 from common.tensor.observers import packers
 from common.tensor.packed_values import pack
-from common.tensor.view_families import is_recorded, make_opaque
+from common.tensor.view_families import make_opaque
 
 
 class Function:
@@ -58,7 +58,7 @@ class Function:
     tensor([12.])
     """
 
-    #: PyTorch's switch for a rule of `vmap`; here `forward` and `backward` are mapped themselves, so there is none.
+    #: PyTorch's switch for a rule of `vmap` that is made of `forward` and `backward`; here that is so without `vmap`.
     generate_vmap_rule = False
     _backward_cls: type
 
@@ -114,7 +114,19 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """PyTorch's place for a rule of `vmap`; not used: `forward` and `backward` are mapped themselves."""
+        """The results of all examples of a batch at once; without this rule `vmap` maps `forward` itself.
+
+        Parameters
+        ----------
+        info : its `batch_size` is the number of examples, `randomness` what `vmap` was told.
+        in_dims : per argument, in its structure, the dimension of the examples; None for what they share.
+        args : of `forward`, with all examples.
+
+        Returns
+        -------
+        output, out_dims : what `forward` returns, with all examples; and where it has their dimension, None for no
+            result.
+        """
         raise NotDefinedError("To use autograd.Function with vmap, nothing is needed: its forward is mapped itself.")
 
     @classmethod
@@ -129,26 +141,31 @@ class Function:
         level: Any = mode.dual_level.get() if mode.tracing else None
         tangents = () if level is None else tuple(map(level.tangent, args))
         with mode.no_grad(), nullcontext() if level is None else mode.activate_dual_level(None):
-            result = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+            if cls.vmap is not Function.vmap and (trace := mode.current_trace()) is not None and trace.map_function:
+                result = trace.map_function(cls, args, kwargs)
+            else:
+                result = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
             if separate:
                 cls.setup_context(ctx, args, result)
         outputs = list(result) if isinstance(result, tuple) else [result]
+        if separate:
+            require_views(cls, ctx, args, outputs)
         for x in ctx._dirty:
-            if not any(x is y for y in outputs):
+            if not among(x, outputs):
                 raise GradientError(
                     f"{cls.__name__}: Some elements marked as dirty during the forward method were not returned as "
                     "output. The inputs that are modified inplace must all be outputs of the Function."
                 )
         if recording:
-            _require_writable(ctx._dirty, args, any(edge is not None for edge in edges), len(outputs))
+            require_writable_arguments(ctx._dirty, args, any(edge is not None for edge in edges), len(outputs))
         shown = outputs
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
         elif recording or any(t is not None for t in tangents):
-            outputs = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
+            outputs = [_shown(cls, y, args) if not among(y, ctx._dirty) else y for y in outputs]
         made = tuple(outputs) if isinstance(result, tuple) else outputs[0]
         if any(t is not None for t in tangents):
-            constant = tuple(new for old, new in zip(shown, outputs, strict=True) if _among(old, ctx._constant))
+            constant = tuple(new for old, new in zip(shown, outputs, strict=True) if among(old, ctx._constant))
             ctx._for_forward = ctx._for_forward or ()
             level.carry(cls, ctx, args, tangents, made, constant)
         ctx._for_forward = None
@@ -158,8 +175,8 @@ class Function:
 def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge], outputs: list[Any]) -> list[Any]:
     """The results as outputs of one node."""
     # a result that is an argument becomes a tensor of its own, unless the function has overwritten it
-    returned = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
-    constant = [_among(y, ctx._constant) for y in outputs]
+    returned = [_shown(cls, y, args) if not among(y, ctx._dirty) else y for y in outputs]
+    constant = [among(y, ctx._constant) for y in outputs]
     op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args], constant)
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
@@ -172,7 +189,7 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     ctx._node = weakref.ref(node)
     for position, y in enumerate(returned):
         if isinstance(y, TensorBase) and y.dtype.kind == "f" and not constant[position]:
-            if _among(y, ctx._dirty) and _among(y, args):
+            if among(y, ctx._dirty) and among(y, args):
                 written = wrap(_payload(y))
                 written.grad_fn, written.output_nr, written._requires_grad = node, position, True
                 rebind(y, written, cls.__name__, True)
@@ -194,37 +211,6 @@ def _bound(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return bound.args, bound.kwargs
 
 
-def _require_writable(dirty: Sequence[Any], args: Sequence[Any], recorded: bool, results: int) -> None:
-    """Refuse a function that has written to a leaf, or to a view that may have no history, where that is for the tape.
-
-    Parameters
-    ----------
-    recorded : whether an argument requires grad.
-    results : how many the function has.
-    """
-    for x in dirty:
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(f"mark_dirty only accepts input tensors, but got an object of type {type(x).__name__}")
-        if not _among(x, args):
-            warnings.warn(
-                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
-                "to pass it to mark_dirty().",
-                stacklevel=3,
-            )
-            continue
-        if not (recorded or is_recorded(x)):
-            continue
-        if x._requires_grad and x.grad_fn is None:
-            raise GradientError("a leaf Variable that requires grad has been used in an in-place operation.")
-        require_writable(x, "mark_dirty")
-        if results > 1 and type(getattr(x, "_family", None)) is tuple:
-            raise GradientError(
-                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                "return more than one Tensor. You should either make sure the input is not a view (using .clone() for "
-                "example) or make your Function only return one Tensor (potentially splitting it into two Functions)."
-            )
-
-
 def _shown(function: Any, y: Any, args: Sequence[Any]) -> Any:
     """A result that may show memory of an argument: an argument itself becomes a tensor of its own."""
     if not isinstance(y, TensorBase):
@@ -241,10 +227,6 @@ def _shown(function: Any, y: Any, args: Sequence[Any]) -> Any:
 def _payload(x: TensorBase) -> Any:
     trace = mode.current_trace()
     return x.payload if trace is None else trace.payload(x)
-
-
-def _among(x: Any, tensors: Sequence[Any]) -> bool:
-    return any(x is y for y in tensors)
 
 
 def _spec(x: Any) -> Spec | None:

@@ -210,7 +210,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet",
      "hash_tensor masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
      "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
-     "embedding_renorm_ rearrange replace_all_batch* "
+     "embedding_renorm_ rearrange "
      "NestedIOFunction reinforce volatile T_destination "
      "profiler BufferDict AVG SUM deterministic torch "
      "types return_types "

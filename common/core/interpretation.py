@@ -60,6 +60,8 @@ class OpenTrace(Interpretation, Protocol):
         or to be written into a tensor; or None.
     note_node : ``note_node(node, operands, results)``, told of nodes of the tape whose results no recorded ops
         gave, such as that of a user's Function; or None.
+    map_function : ``map_function(function, args, kwargs)``, the results of a user's Function by its own rule for
+        batches; or None.
     outside : context of what runs around this trace, which ``holds(payload)`` only what belongs to it; None where
         everything belongs to the trace.
     """
@@ -74,6 +76,7 @@ class OpenTrace(Interpretation, Protocol):
     draw: Any = None
     drawn_by: Any = None
     note_node: Any = None
+    map_function: Any = None
     outside: Any = None
     holds: Any = None
 

@@ -137,7 +137,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     Raises
     ------
-    StateError : there are none, or they differ in class or mode.
+    StateError : there are none, or they differ in class, in mode, or in which parameters require grad.
     """
     if not models:
         raise StateError("stack_module_state: Expected at least one model, got 0.")
@@ -151,10 +151,46 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         for model in models:
             for name, x in getattr(model, kind)():
                 columns.setdefault(name, []).append(x)
+        for name, xs in columns.items():
+            if len({x.requires_grad for x in xs}) > 1:
+                raise StateError(
+                    f"stack_module_state: Expected {name!r} to have the same .requires_grad in each model: set it "
+                    "before stacking, or stack those models on their own"
+                )
         stacked.append(
             {name: stack([x.detach() for x in xs]).requires_grad_(xs[0].requires_grad) for name, xs in columns.items()}
         )
     return stacked[0], stacked[1]
 
 
-__all__ = ["functional_call", "stack_module_state"]
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Take the running statistics away from all batch normalisation in a module, so that `vmap` can run it.
+
+    Under `vmap` each example would write its own statistics to buffers that all of them share, which is refused.
+    Without buffers, layers use the statistics of their input, in training and outside.
+
+    Parameters
+    ----------
+    root : changed in place.
+
+    Returns
+    -------
+    module : `root`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> net = tw.func.replace_all_batch_norm_modules_(tw.nn.Sequential(tw.nn.BatchNorm1d(2), tw.nn.ReLU()))
+    >>> net[0].running_mean is None, net[0].track_running_stats, dict(net.named_buffers())
+    (True, False, {})
+    """
+    from common.nn.normalization import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]

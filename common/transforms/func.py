@@ -14,10 +14,10 @@ from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
 from common.ops.math.arithmetic import zeros_like
 from common.ops.shape.view import reshape
-from common.tensor.base import TensorBase
+from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.create import lift
 from common.transforms.grad import Linearised, grad, positions, require_tensors, value_and_grad, vjp
-from common.transforms.vmap import vmap
+from common.transforms.vmap import chunk_vmap, vmap
 
 Function = Callable[..., Any]
 
@@ -134,6 +134,11 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     jvp_fn : takes tangents, one argument per primal, in its structure; can be called again. The function does not run
         again.
 
+    Raises
+    ------
+    ArgumentError : the function returns no tensor; or, by `jvp_fn`, tangents differ from the primals in structure,
+        shapes or dtypes.
+
     Examples
     --------
     >>> import dynamic as tw
@@ -145,9 +150,29 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     require_tensors("linearize(f, *primals)", pair.flat, pair.outputs)
 
     def jvp_fn(*tangents: Any) -> Any:
+        _require_like(pair, tangents)
         return _push(pair, tangents)
 
     return pair.result, jvp_fn
+
+
+def _require_like(pair: Linearised, tangents: tuple[Any, ...]) -> None:
+    """Refuse tangents that are not like the primals of `linearize`."""
+    given, structure = flatten(tangents)
+    if structure != pair.structure:
+        raise ArgumentError(
+            "linearize: Expected the tangents to have the same argspec as the primals: as many arguments, in their "
+            f"structure. Got {shown(tangents)}"
+        )
+    for position, (tangent, primal) in enumerate(zip(given, pair.inner, strict=True)):
+        x = lift(tangent)
+        dtype = primal.dtype if isinstance(tangent, NUMBERS) else x.dtype
+        for what, got, wanted in (("shape", tuple(x.shape), tuple(primal.shape)), ("dtype", dtype, primal.dtype)):
+            if got != wanted:
+                raise ArgumentError(
+                    f"linearize: tangent {position} in flattened pytree doesn't match the {what} of its primal: got "
+                    f"{got}, expected {wanted}"
+                )
 
 
 def jacrev(
@@ -237,5 +262,5 @@ def hessian(func: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 __all__ = [
-    "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap",
+    "chunk_vmap", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap",
 ]  # fmt: skip

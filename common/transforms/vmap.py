@@ -14,12 +14,13 @@ from typing import Any
 from common.core import mode
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import callable_argument, integer, shown
-from common.core.tree import LEAF, MAPS, NODES, apart, flatten, unflatten
+from common.core.tree import LEAF, flatten, unflatten
 from common.ops.shape.cat import cat
 from common.ops.shape.view import expand_
 from common.random.generator import default_generator
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
+from common.transforms.batching.spread_dims import spread_dims
 
 Function = Callable[..., Any]
 
@@ -35,7 +36,8 @@ def vmap(
         numbers that differ between examples.
     in_dims : which dimension of the positional arguments to map over: one number, or a tuple with a number, None (hand
         the argument through) or a structure of such per argument. Keyword arguments are handed through.
-    out_dims : where the results have it: one number, or a structure of such; None for what all examples share.
+    out_dims : where the results have it: one number, or a structure of such; None for what all examples share, tensors
+        or not.
     randomness : "error" refuses random numbers; "different" draws for each example; "same" gives all examples the same
         numbers, in all chunks.
     chunk_size : how many examples to run at once, all by default; the function runs once per chunk.
@@ -46,7 +48,8 @@ def vmap(
 
     Raises
     ------
-    ArgumentError : `in_dims` or `out_dims` do not fit the arguments or results, or `func` returns no tensor.
+    ArgumentError : `in_dims` or `out_dims` do not fit the arguments or results, or a result with a dimension of
+        examples is no tensor.
     ShapeError : sizes of the mapped dimension differ.
     GradientError : `func` draws random numbers, and `randomness` is "error"; or it writes what differs between examples
         to a tensor that they share.
@@ -63,14 +66,47 @@ def vmap(
     tensor([[2., 4.],
             [6., 8.]])
     """
+    if chunk_size is not None and (chunk_size := integer(chunk_size, "vmap", "chunk_size")) <= 0:
+        raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {shown(chunk_size)})")
+    return _mapping(callable_argument(func, "vmap", "func"), in_dims, out_dims, randomness, lambda count: chunk_size)
+
+
+def chunk_vmap(
+    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Function:
+    """`vmap` in a number of chunks, to save memory: all have the same size, the last may be smaller.
+
+    Parameters
+    ----------
+    func, in_dims, out_dims, randomness : see `vmap`.
+    chunks : how often the function runs; at most once per example.
+
+    Raises
+    ------
+    ArgumentError : `chunks` is less than 1; or see `vmap`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.func.chunk_vmap(lambda row: row.sum(), chunks=3)(tw.ones(7, 2))
+    tensor([2., 2., 2., 2., 2., 2., 2.])
+    """
+    if (chunks := integer(chunks, "chunk_vmap", "chunks")) <= 0:
+        raise ArgumentError(f"chunk_vmap: chunks should be greater than 0. (got {shown(chunks)})")
+    func = callable_argument(func, "chunk_vmap", "func")
+    return _mapping(func, in_dims, out_dims, randomness, lambda count: -(-int(count) // chunks) if chunks > 1 else None)
+
+
+def _mapping(
+    func: Function, in_dims: Any, out_dims: Any, randomness: str, size_of: Callable[[Any], int | None]
+) -> Function:
+    """The function of all examples; `size_of` their number is that of a chunk, None for one chunk."""
     if randomness not in ("error", "different", "same"):
         raise ArgumentError(
             f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {shown(randomness)}"
         )
-    if chunk_size is not None and (chunk_size := integer(chunk_size, "vmap", "chunk_size")) <= 0:
-        raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {shown(chunk_size)})")
 
-    @functools.wraps(callable_argument(func, "vmap", "func"))
+    @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         from common.transforms.batching.batch_operands import in_front
 
@@ -86,10 +122,10 @@ def vmap(
             )
         leaves, structure = flatten(args)
         leaves = [lift(x) for x in leaves]
-        dims = _spread(in_dims, structure, "in_dims")
+        dims = spread_dims(in_dims, structure, "in_dims")
         count = _count(leaves, dims)
         leaves = [x if d is None else in_front(x, d % x.ndim) for x, d in zip(leaves, dims, strict=True)]
-        parts, chunks, offset = [], _chunks(count, chunk_size), default_generator.offset
+        parts, chunks, offset = [], _chunks(count, size_of(count)), default_generator.offset
         with mode.no_grad():
             start = offset.clone() if randomness == "same" and len(chunks) > 1 else None
         for first, size in chunks:
@@ -118,12 +154,11 @@ def _run(
     try:
         with mode.activate_trace(trace), mode.activate_dual_level(None):
             flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
-            _require_tensors(flat)
             written = trace.write_back(arguments, given, leaves)
-            results = [trace.shown(x, written) for x in flat]
+            results = [trace.shown(x, written) if isinstance(x, TensorBase) else x for x in flat]
     finally:
         trace.close()
-    return [(x.value, x.mapped, count) for x in results], shape
+    return [(getattr(x, "value", x), getattr(x, "mapped", False), count) for x in results], shape
 
 
 def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
@@ -140,12 +175,12 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     _, shape = parts[0]
     if not all(d is None or type(d) is int for d in flatten(out_dims)[0]):
         raise ArgumentError(
-            "vmap: `out_dims` must be an int or a python collection of ints (or None) that says where in the outputs "
-            f"the vmapped dimension should appear, got {shown(out_dims)}"
+            "vmap: `out_dims` must be an int, None or a python collection of ints that says where in the outputs the "
+            f"vmapped dimension should appear, got {shown(out_dims)}"
         )
     if shape == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    dims = _spread(out_dims, shape, "out_dims")
+    dims = spread_dims(out_dims, shape, "out_dims")
     out = []
     for dim, *column in zip(dims, *(flat for flat, _ in parts), strict=True):
         if dim is None:
@@ -155,6 +190,7 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
                 )
             out.append(column[0][0])
             continue
+        _require_tensor(column[0][0])
         values = [x if mapped else expand_(x, new_shape=(n, *x.shape)) for x, mapped, n in column]
         y = values[0] if len(values) == 1 else cat(values, 0)
         if not -y.ndim <= dim < y.ndim:
@@ -166,42 +202,13 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     return unflatten(shape, out)
 
 
-def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
-    """A dimension per leaf of a structure."""
-    if structure is None:
-        return []
-    if structure == LEAF:
-        if isinstance(dims, (tuple, list, dict)):
-            raise _incompatible(dims, what)
-        if dims is not None and (not isinstance(dims, int) or isinstance(dims, bool)):
-            raise ArgumentError(
-                f"vmap: Got {what.removesuffix('s')}={shown(dims)} for an input but it must be either an integer "
-                "dimension or None"
-            )
-        return [dims]
-    kind, parts = structure[0], structure[-1]
-    if dims is None or isinstance(dims, int):
-        return [d for part in parts for d in _spread(dims, part, what)]
-    members = dims if type(dims) is kind or kind not in (tuple, list) else None
-    if kind in MAPS and isinstance(dims, dict):
-        members = [dims.get(name) for name in structure[1]]
-    elif type(dims) is kind and (node := NODES.get(kind)) is not None:
-        members = apart(node, dims)[0]
-    if not isinstance(members, (tuple, list)) or len(members) != len(parts):
-        raise _incompatible(dims, what)
-    return [d for each, part in zip(members, parts, strict=True) for d in _spread(each, part, what)]
-
-
-def _incompatible(dims: Any, what: str) -> ArgumentError:
-    of = "inputs" if what == "in_dims" else "outputs"
-    return ArgumentError(f"vmap: {what} is not compatible with the structure of `{of}`, got {shown(dims)}")
-
-
-def _require_tensors(flat: Sequence[Any]) -> None:
-    """Refuse results that are no tensors."""
-    for x in flat:
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(f"vmap: the function must only return Tensors, got type {type(x)} as a return")
+def _require_tensor(x: Any) -> None:
+    """Refuse a result that is no tensor, and so has no dimension for the examples."""
+    if not isinstance(x, TensorBase):
+        raise ArgumentError(
+            f"vmap: the function must only return Tensors, got type {type(x)} as a return. Where out_dims is None, it "
+            "may return anything that all examples share"
+        )
 
 
 def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
@@ -230,4 +237,4 @@ def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
     return sizes[0]
 
 
-__all__ = ["vmap"]
+__all__ = ["chunk_vmap", "vmap"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.api import surface
-from common.nn.functional_call import functional_call, stack_module_state
+from common.nn.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from common.transforms import func, grad
 from dynamic.eager.function import EagerFunction, inlining
 
@@ -61,7 +61,7 @@ FUNC: dict[str, Function] = {
         {
             **{
                 name: _as_function(getattr(func, name))
-                for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+                for name in ("chunk_vmap", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
             },
             "jvp": _jvp,
             "linearize": _linearize,
@@ -69,6 +69,7 @@ FUNC: dict[str, Function] = {
         "dynamic.func",
     ),
     "functional_call": functional_call,
+    "replace_all_batch_norm_modules_": replace_all_batch_norm_modules_,
     "stack_module_state": stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],

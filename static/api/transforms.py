@@ -10,7 +10,7 @@ from common.api import surface
 from common.autograd.region_calls import regional
 from common.core import mode
 from common.core.tree import flatten
-from common.nn.functional_call import functional_call, stack_module_state
+from common.nn.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
 from static.jit.function import CompiledFunction
@@ -108,7 +108,7 @@ FUNC: dict[str, Function] = {
         {
             **{
                 name: _compiled_outside(getattr(func, name))
-                for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+                for name in ("chunk_vmap", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
             },
             "jvp": _jvp,
             "linearize": _linearize,
@@ -116,6 +116,7 @@ FUNC: dict[str, Function] = {
         "static.func",
     ),
     "functional_call": functional_call,
+    "replace_all_batch_norm_modules_": replace_all_batch_norm_modules_,
     "stack_module_state": stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],

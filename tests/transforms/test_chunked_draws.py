@@ -1,10 +1,11 @@
-"""Random numbers of a `vmap` that runs in chunks."""
+"""`vmap` in chunks: bits and random numbers."""
 
 import numpy as np
 import pytest
 
 import dynamic
 import static
+from tests.bits import assert_same_bits
 
 
 @pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
@@ -22,3 +23,27 @@ def test_chunks_draw_the_same_numbers_where_examples_do(tw, compiled):
     for other_rows, other_after in found[1:]:
         np.testing.assert_array_equal(other_rows, rows)
         np.testing.assert_array_equal(other_after, after)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+@pytest.mark.parametrize("chunks", [1, 2, 3, 9])
+def test_a_number_of_chunks_changes_no_bit(tw, chunks):
+    x = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
+    sizes = []
+
+    def f(row, shift):
+        sizes.append(1)
+        return row.tanh() + shift, row.sum()
+
+    whole = tw.vmap(f, (1, None), (1, 0))(x.T, x[0])
+    sizes.clear()
+    for got, expected in zip(tw.func.chunk_vmap(f, (1, None), (1, 0), chunks=chunks)(x.T, x[0]), whole, strict=True):
+        assert_same_bits(got.numpy(), expected.numpy(), "chunk_vmap")
+    assert len(sizes) == min(chunks, 7)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_numbers_of_chunks_are_positive(tw):
+    for chunks in (0, -1, 1.5):
+        with pytest.raises((ValueError, TypeError), match="chunks"):
+            tw.func.chunk_vmap(lambda x: x, chunks=chunks)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from common.autograd.function import Function
 from common.control.body import payload_of, tensor_of
 from common.control.callback import call_now
 from common.control.print_assert import show
 from common.core import mode
-from common.core.errors import GradientError
+from common.core.errors import ArgumentError, GradientError, NotDefinedError, ShapeError
+from common.core.int_arguments import shown
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
+from common.core.tree import flatten, unflatten
 from common.ops.reduce.truth import all as all_of
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
@@ -21,6 +24,7 @@ from common.tensor.node import Node
 from common.tensor.read_saved import saved_tensors
 from common.transforms.batching import batch_operands
 from common.transforms.batching.batched import Batched, BatchedTensor
+from common.transforms.batching.spread_dims import spread_dims
 
 
 def act(trace: Any, kind: str, operands: Sequence[Any], attrs: Any) -> None:
@@ -45,6 +49,81 @@ def callback(trace: Any, call: Any, operands: Sequence[Any], specs: Sequence[Spe
             for i in range(int(trace.count))
         ]
         return [Batched(stack(column, 0), True, trace) for column in zip(*rows, strict=True)]
+
+
+class BatchInfo(NamedTuple):
+    """What the rule `vmap` of a user's Function is told.
+
+    Attributes
+    ----------
+    batch_size : the number of examples.
+    randomness : see `common.transforms.vmap.vmap`.
+    """
+
+    batch_size: Any
+    randomness: str
+
+
+def map_function(trace: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of a user's Function by its rule `vmap`, which no call needs whose arguments all examples share.
+
+    Raises
+    ------
+    GradientError : the class has no `setup_context`, or `generate_vmap_rule` too.
+    NotDefinedError : there are keyword-only arguments.
+    ArgumentError, ShapeError : the rule returns something else than results and their dimensions.
+    """
+    name = function.__name__
+    if function.generate_vmap_rule:
+        raise GradientError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod"
+        )
+    if function.setup_context is Function.setup_context:
+        raise GradientError(
+            f"In order to use the vmap staticmethod of {name}, an autograd.Function must override the setup_context "
+            "staticmethod: forward takes no ctx then"
+        )
+    if kwargs:
+        raise NotDefinedError(
+            f"{name}: kwarg-only Tensor args are not supported by a vmap staticmethod: {list(kwargs)}"
+        )
+    leaves, structure = flatten(args)
+    payloads = [trace.payload(x) if isinstance(x, TensorBase) else x for x in leaves]
+    values = unflatten(structure, [batch_operands.bare(x) for x in payloads])
+    in_dims = [0 if batch_operands.is_mapped(x) else None for x in payloads]
+    with trace.outside:
+        if not any(map(batch_operands.is_mapped, payloads)):
+            output, out_dims = function.apply(*values), None
+        else:
+            returned = function.vmap(BatchInfo(trace.count, trace.randomness), unflatten(structure, in_dims), *values)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise ArgumentError(
+                    f"Expected the vmap staticmethod of {name} to have two returns, an output and out_dims with "
+                    f"structure compatible with the output. Got a {shown(returned)}"
+                )
+            output, out_dims = returned
+        flat, shape = flatten(output)
+        try:
+            dims = spread_dims(out_dims, shape, "out_dims")
+        except ArgumentError as error:
+            raise ArgumentError(
+                f"The vmap staticmethod of {name} returned an incompatible (output, out_dims) tuple: {error}"
+            ) from None
+        results = [y if not isinstance(y, TensorBase) else _of_all(trace, name, y, d) for y, d in zip(flat, dims)]
+    return unflatten(shape, [trace.wrap(y) if type(y) is Batched else y for y in results])
+
+
+def _of_all(trace: Any, name: str, y: TensorBase, dim: int | None) -> Batched:
+    """A result of a user's rule, with the dimension of the examples in front."""
+    if dim is None:
+        return Batched(y, False, trace)
+    if not -y.ndim <= dim < y.ndim or y.shape[dim] != trace.count:
+        raise ShapeError(
+            f"The vmap staticmethod of {name} returned out_dim={dim} for a result of shape {tuple(y.shape)}: it has no "
+            f"{trace.count} examples there"
+        )
+    return Batched(batch_operands.in_front(y, dim % y.ndim), True, trace)
 
 
 def note_node(trace: Any, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:

@@ -19,7 +19,7 @@ from common.core import mode
 from common.core.dispatch import apply
 from common.core.op import REGISTRY, Op
 from common.core.spec import numel
-from common.ops.create.creation import arange_
+from common.ops.create.creation import arange_, made
 from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
@@ -286,7 +286,7 @@ def in_order(value: Any, dim: int, several: int, *, inverse: bool) -> Any:
 def _places(indices: Operands, count: Any) -> list[Any]:
     """Indices with that of the example before them, which broadcast to one shape."""
     ndim = max(len(i.spec.shape) for i in indices)
-    which = lift(apply(arange_, (), {"start": 0, "step": 1, "count": count}))
+    which = lift(made(arange_, start=0, step=1, count=count))
     rows = [aligned(i, ndim, count) if is_mapped(i) else bare(i) for i in indices]
     return [reshape_(which, new_shape=(count, *(1,) * ndim)), *rows]
 

@@ -220,9 +220,7 @@ class BatchTrace(OpenTrace):
             value = lift(generator.draw(name, (self.count, *shape) if different else shape, dtype))
         return BatchedTensor(Batched(value, different, self))
 
-    def drawn_by(self, parameters: Sequence[Any], into: Any) -> None:
-        """Refuse draws that cannot be the same, or different, for all examples."""
-        batch_calls.drawn_by(self, parameters, into)
+    drawn_by = batch_calls.drawn_by
 
     # ------------------------------------------------------------------ what lies in memory
 
@@ -353,6 +351,8 @@ class BatchTrace(OpenTrace):
     def note_node(self, node: Any, operands: Sequence[Any], results: Sequence[Any]) -> None:
         """Note a node whose gradient is not that of ops."""
         batch_calls.note_node(self, node, operands, results)
+
+    map_function = batch_calls.map_function
 
     def note_module(self, module: Any) -> None:
         """Note that a module is called."""
