@@ -1,15 +1,12 @@
 """``python -m benchmarks.features``: nanoseconds of each part of an eager operation's bookkeeping.
 
-A part is measured by leaving it out: the same code without its lines, or with the switch that skips it. Ops have 8
+A part is measured by leaving it out: the same code without its words, or with the switch that skips it. Ops have 8
 float32 elements; the fastest of interleaved rounds, because a machine that others use only ever adds time.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import inspect
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import measure
+from common.core.dispatch import NO_ATTRS
+from common.core.op import REGISTRY
+from common.evaluate import specialise
+from common.evaluate.specialise import recipe
+from common.runtime.builtins import make_apply, make_finder
+from common.runtime.call_text import builtin_source
 
 Call = Callable[[], Any]
 CHAIN = 50
@@ -32,34 +35,23 @@ class FeatureTime(NamedTuple):
     off: float
 
 
-def without(maker: Any, *names: str) -> Any:
-    """A function of `dynamic.eager.tensor` without the statements and conditions that use one of the names."""
-    from dynamic.eager import tensor
+class Multiplier:
+    """``x * x`` by the engine's builtin for 8 elements, or by one without a part.
 
-    class Remover(ast.NodeTransformer):
-        def visit_If(self, node: ast.If) -> Any:
-            self.generic_visit(node)
-            if not _uses(node.test, names):
-                return node
-            if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
-                kept = [x for x in node.test.values if not _uses(x, names)]
-                node.test = kept[0] if len(kept) == 1 else ast.BoolOp(ast.And(), kept)
-                return node
-            return None
+    Parameters
+    ----------
+    part : words of its native source.
+    instead : what stands in their place.
+    """
 
-        def visit_Assign(self, node: ast.Assign) -> Any:
-            return None if _uses(node.value, names) else node
-
-    tree = Remover().visit(ast.parse(textwrap.dedent(inspect.getsource(maker))))
-    scope = dict(vars(tensor))
-    exec(compile(ast.fix_missing_locations(tree), __file__, "exec"), scope)
-    return scope[maker.__name__]
-
-
-def _uses(node: ast.AST, names: tuple[str, ...]) -> bool:
-    found = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
-    found |= {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
-    return not found.isdisjoint(names)
+    def __init__(self, part: str = "", instead: str = "") -> None:
+        source = builtin_source("apply")
+        assert part in source
+        mul, x = REGISTRY["mul"], np.ones(8, np.float32)
+        _, store, cells = make_finder()
+        store(recipe(mul, ((x.shape, x.dtype),) * 2, NO_ATTRS), mul, NO_ATTRS, x, x)
+        applied = make_apply(cells, specialise.tape(), source.replace(part, instead) if part else source)
+        self.operator: Callable[[Any, Any], Any] = lambda a, b: applied(mul, NO_ATTRS, a, b)
 
 
 @contextmanager
@@ -108,27 +100,27 @@ def fastest(calls: dict[str, Call], seconds: float, count: int = 100) -> dict[st
     return {name: min(found) / count for name, found in times.items()}
 
 
+#: Parts of a recorded operation, and what the builtin does in their place.
+PARTS = {
+    "line of the user": (" and note_place(table, new)", ""),
+    "number of the node": ("PyIter_Next(table[COUNTER])", "PyLong_FromLongLong(1)"),
+    "grad mode": ("recording = is_recording(table)", "recording = 1"),
+    "traces, profiles, observers": (" or table[TRACING][ENTRIES]", ""),
+}
+
+
 def operator_rows(seconds: float) -> list[FeatureTime]:
     """The parts of a recorded multiplication."""
     import dynamic as tw
-    from common.core.op import REGISTRY
-    from dynamic.eager import tensor
 
     x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
-    plain, short = x.detach(), tensor._Short(REGISTRY["mul"])
-    parts = {
-        "line of the user": ("_getframe", "f_code", "_users"),
-        "number of the node": ("_next_number", "number"),
-        "grad mode": ("_grad_enabled",),
-        "traces, profiles, observers": ("tracing",),
-    }
-    whole = tensor._binary(short)[0]
-    variants = {name: without(tensor._binary, *names)(short)[0] for name, names in parts.items()}
-    calls = {name: often(operator, x, x) for name, operator in {"all": whole, **variants}.items()}
-    times = fastest({**calls, "unrecorded": often(whole, plain, plain)}, seconds)
+    plain = x.detach()
+    whole = Multiplier().operator
+    calls = {name: often(Multiplier(*words).operator, x, x) for name, words in PARTS.items()}
+    times = fastest({"all": often(whole, x, x), **calls, "unrecorded": often(whole, plain, plain)}, seconds)
     what = "x * x, recorded"
     rows = [FeatureTime("node on the tape", what, times["all"], times["unrecorded"])]
-    return rows + [FeatureTime(name, what, times["all"], times[name]) for name in parts]
+    return rows + [FeatureTime(name, what, times["all"], times[name]) for name in PARTS]
 
 
 def promotion_row(seconds: float) -> FeatureTime:

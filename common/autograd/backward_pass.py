@@ -181,7 +181,7 @@ def _run_tensors(
             c = contributions[position]
             if edge is None or c is None:
                 continue
-            if fits is not None:
+            if fits is not None and fits[position] is not None:
                 c = fit(c, *fits[position])
             old = totals.get(edge)
             totals[edge] = c if old is None else REGISTRY["add"](old, c)

@@ -313,8 +313,6 @@ class _Decorating(type):
 _inference: ContextVar[bool] = ContextVar("twingrad_inference_mode", default=False)
 #: Whether there may be inference tensors: only then anybody looks for them.
 inference_seen = False
-#: Called when the mode is entered first.
-on_inference: list[Callable[[], None]] = []
 
 
 class inference_mode(_Decorator, Switching, metaclass=_Decorating):
@@ -346,8 +344,6 @@ class inference_mode(_Decorator, Switching, metaclass=_Decorating):
         enabled, before = not self.mode, _inference.get()
         if enabled and not inference_seen:
             inference_seen = True
-            for call in on_inference:
-                call()
         begin, end = watched()
         return Change(
             (partial(_inference.set, enabled), *([begin] if enabled else ()), partial(grad_mode.set, self.mode)),

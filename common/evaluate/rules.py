@@ -39,6 +39,28 @@ def _rules(self: Recipe) -> None:
     self.backward = backward
 
 
+@prepares("rules for any shape")
+def _rules_for_any_shape(self: Recipe, forms: Any) -> None:
+    """The same for an elementwise op and operands of one shape, whichever; lines are written by the first call."""
+    op = self.op
+    written: list[Any] = []
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        if not written:  # nodes that were recorded before come here every time
+            from common.evaluate.straight_line import straight_rules
+
+            written.append(straight_rules(op, forms, self.spec.dtype))
+            if self.backward is backward:
+                self.backward = written[0] or backward
+                self.plan = self.plan if written[0] else None  # from now on recipes for one shape are better
+        return (written[0] or general)(saved, attrs, g, needs)
+
+    def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        return run_rules(op, saved, attrs, g, needs)
+
+    self.backward = backward
+
+
 @prepares("composite")
 def _composite(self: Recipe) -> None:
     op, attrs = self.op, self.attrs

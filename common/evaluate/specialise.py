@@ -7,13 +7,15 @@ conversions, rules of the gradient) is worked out once and kept as a `Recipe`. E
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from common.core import op as ops
+from common.core.aliases import ABSENT
 from common.core.allocation import LARGE, refuse_beyond_memory, refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
 from common.core.dtypes import SUPPORTED, default_changed
@@ -21,13 +23,15 @@ from common.core.errors import DTypeError
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
 from common.core.python_numbers import Int, Number, as_array, weak
+from common.core.rule_code import OUTPUTS
+from common.core.size_tuples import Size
 from common.core.spec import numel
-from common.runtime.builtins import make_finder
-
-if TYPE_CHECKING:
-    pass
+from common.runtime.apply_text import SAVES_ALL, SAVES_NONE
+from common.runtime.builtins import make_apply, make_finder, make_recall
+from common.runtime.tape_state import Tape
 
 Run = Callable[..., Any]
+C = TypeVar("C", bound=Callable[..., None])
 NUMBERS = (bool, int, float)
 _ndarray = np.ndarray
 _LIMIT = 8192
@@ -38,7 +42,7 @@ class Recipe:
 
     Attributes
     ----------
-    forms : per operand (shape, dtype), or the type of a Python number.
+    forms : per operand (shape, dtype), or the type of a Python number; None for a shape that does not count.
     run : the op on operands of these forms.
     spec : of the result, or of each; None for a composite that has not run yet.
     dtype : in which an elementwise op computes.
@@ -46,12 +50,15 @@ class Recipe:
     casts : whether operands are converted first.
     recorded : whether the result may have a gradient.
     keeps : what a node of it saves: 0 nothing, 2 two operands as they are, -1 something else.
+    plan : how a node of it is made, see `common.runtime.apply_text`; None where `applied` is to decline.
     backward : ``backward(saved, attrs, g, needs)``: contributions in the operands' shapes and dtypes.
     """
 
-    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "backward")
+    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "plan",
+                 "backward")  # fmt: skip
 
     run: Run
+    forms: Any
     spec: Any
     dtype: Any
     builtin: Run | None
@@ -71,6 +78,14 @@ class Recipe:
             _ask_for_memory(self, nbytes)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
+        may = self.recorded if op.nout == 1 else op.differentiable
+        self.plan = None if self.casts or op.kind == "view" else _plan(op, may)
+
+
+def _plan(op: Op, recorded: bool) -> bytes:
+    outputs = next((i for i, name in enumerate(OUTPUTS, SAVES_ALL) if name in op.saves), SAVES_NONE)
+    inputs, shapes = op.saved_inputs, op.saved_shapes
+    return array("q", [recorded, len(inputs), *inputs, len(shapes), *shapes, outputs]).tobytes()
 
 
 def _give_numbers(self: Recipe) -> None:
@@ -91,14 +106,15 @@ def _ask_for_memory(self: Recipe, nbytes: int) -> None:
     self.builtin, self.run = None, asking
 
 
-#: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated.
-_PREPARE: dict[str, Callable[[Recipe], None]] = {}
+#: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated; "rules for any
+#: shape" are also given dtypes of operands, and types of numbers.
+_PREPARE: dict[str, Callable[..., None]] = {}
 
 
-def prepares(kind: str) -> Callable[[Callable[[Recipe], None]], Callable[[Recipe], None]]:
+def prepares(kind: str) -> Callable[[C], C]:
     """Decorator: the function completes recipes of ops of a kind, or, for "rules", of all."""
 
-    def register(complete: Callable[[Recipe], None]) -> Callable[[Recipe], None]:
+    def register(complete: C) -> C:
         _PREPARE[kind] = complete
         return complete
 
@@ -106,16 +122,19 @@ def prepares(kind: str) -> Callable[[Callable[[Recipe], None]], Callable[[Recipe
 
 
 recipes: dict[Any, Recipe] = {}
+_wider: dict[Any, Recipe] = {}
 _lock = make_lock()
 _ops, _FEW = count(), 32
 
 
-def _first_find(*applied: Any) -> Any:
+def _first_find(*operands: Any) -> Any:
     """Finds nothing, and makes the table after a few ops: a program that only draws parameters does not need it."""
-    global find, _store
+    global find, applied, recalled, keep, _store
     with _lock:
         if next(_ops) >= _FEW and find is _first_find:
-            find, _store = make_finder()
+            find, _store, cells = make_finder()
+            applied = make_apply(cells, tape())
+            recalled, keep = make_recall(cells, tape(), PLAIN)
     return None
 
 
@@ -123,6 +142,30 @@ def _first_find(*applied: Any) -> Any:
 #: Attributes count by identity, so these are `Attrs`. To be called as ``eager.find``.
 find: Callable[..., Any] = _first_find
 _store: Callable[..., None] = _first_find
+
+
+def _declines(*operands: Any) -> None:
+    """Leave every op to the general way."""
+
+
+#: ``applied(op, attrs, *operands)``: what an op that `find` knows makes of tensors and numbers, recorded; None where
+#: `common.tensor.record.record` is to be asked. To be called as ``eager.applied``.
+applied: Callable[..., Any] = _declines
+#: ``recalled(memory, *arguments)``: what a public function comes to; None where that is not known, NotImplemented where
+#: it is to be called. ``keep(line, memory, *arguments)`` lets it know. Both are to be called as ``eager.recalled``.
+recalled: Callable[..., Any] = _declines
+keep: Callable[..., None] = _declines
+#: A class of tuples, and classes of arguments of which one object is equal to itself alone.
+PLAIN: tuple[type[Any], ...] = (Size, str, type(ABSENT), *map(type, SUPPORTED))
+#: What the engine's tensors and nodes are made of, see `makes_tape`.
+tape: Callable[[], Tape]
+
+
+def makes_tape(make: Callable[[], Tape]) -> Callable[[], Tape]:
+    """Decorator: the function says what tensors and nodes are made of."""
+    global tape
+    tape = make
+    return make
 
 
 def prepare(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Recipe:
@@ -143,15 +186,44 @@ def prepare(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Recipe
         found = recipe(op, tuple([(x.shape, x.dtype) if isinstance(x, _ndarray) else type(x) for x in operands]), attrs)
     if type(attrs) is Attrs and find is not _first_find:
         _store(found, op, attrs, *operands)
+        if not attrs and op.kind == "elementwise" and (wider := _for_any_shape(found)) is not None:
+            _store(wider, op, NotImplemented, *operands)
     return found
+
+
+def _for_any_shape(found: Recipe) -> Recipe | None:
+    """The recipe for operands of one shape, whichever, if the builtin of this one takes them; only `applied` finds it.
+
+    Its rules are written down once for all shapes, where that can be done.
+    """
+    op, forms, plain = found.op, found.forms, found.plan is not None and found.builtin is not None
+    shapes = {form[0] for form in forms if type(form) is tuple}
+    numbers = sum(type(form) is not tuple for form in forms)
+    if not plain or len(shapes) != 1 or (numbers and len(forms) != 2) or op.saved_shapes:
+        return None
+    key = (op, bool(next(iter(shapes))), *(form[1] if type(form) is tuple else form for form in forms))
+    wider = _wider.get(key)
+    if wider is None:
+        wider = _wider[key] = object.__new__(Recipe)
+        for name in ("op", "attrs", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "plan"):
+            setattr(wider, name, getattr(found, name))
+        wider.run = None  # type: ignore[assignment]
+        wider.forms = tuple(None if type(form) is tuple else form for form in forms) if numbers else None
+        if found.recorded:
+            _PREPARE["rules for any shape"](wider, key[2:])
+        else:
+            wider.backward = found.backward
+    return wider
 
 
 def forget() -> None:
     """Drop all recipes."""
     with _lock:
         recipes.clear()
+        _wider.clear()
         if find is not _first_find:
             _store()
+            keep()
 
 
 def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
@@ -186,6 +258,8 @@ def _forget(op: Op) -> None:
     with _lock:
         for key in [key for key in recipes if key[0] is op]:
             del recipes[key]
+        for key in [key for key in _wider if key[0] is op]:
+            del _wider[key]
         if find is not _first_find:
             _store()
 

@@ -27,7 +27,6 @@ from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
 from common.evaluate.fused_lines import DelayedOp, fused, fused_sum, is_costly
 from common.evaluate.fused_rows import DelayedReduction, fused_rows
-from common.evaluate.immediate import run_rules
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.known_numbers import by_values
@@ -212,10 +211,11 @@ class _Trail(Interpretation):
         """An elementwise op on operands of one shape, which is not known; and numbers."""
         if op.kind != "elementwise" or attrs:
             raise _NotStraightError
-        specs = [Spec((2,), x.dtype) if isinstance(x, _Term) else form_spec(type(x)) for x in operands]
+        kinds = [x.spec if isinstance(x, _Term) else type(x) for x in operands]
+        specs = [form_spec(x) if isinstance(x, type) else Spec((2,), x.dtype) for x in kinds]
         dtype, out_dtype, _ = compute_dtypes(op, specs)
         wanted = operand_dtypes(op, specs)
-        if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
+        if any(not isinstance(x, type) and x.dtype != d for x, d in zip(kinds, wanted, strict=True)):
             raise _NotStraightError
         builtin = fast(op.name, tuple(wanted), out_dtype)
         made = DelayedOp(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
@@ -334,16 +334,21 @@ def _straight(self: Recipe, choice: tuple[bool, ...], values: Sequence[Any] = ()
     return trail.function("backward(saved, attrs, g, needs)", [*lines, *body])
 
 
-def straight_rules(op: Op, dtype: np.dtype) -> Backward:
-    """``backward(saved, attrs, g, needs)`` of an elementwise op for operands of one shape, whichever, and dtype."""
+def straight_rules(op: Op, forms: Sequence[np.dtype | type], dtype: np.dtype) -> Backward | None:
+    """``backward(saved, attrs, g, needs)`` of an elementwise op for operands of one shape, whichever.
+
+    Parameters
+    ----------
+    forms : per operand its dtype, or the type of a number.
+    dtype : of the result.
+    """
     trail = _Trail()
-    spec: Any = Spec(None, dtype)  # type: ignore[arg-type]
-    known = {name: _Term(name, spec, trail) for name in ("g", "y")}
-    known |= {op.inputs[i]: _Term(f"s{place}", spec, trail) for place, i in enumerate(op.saved_inputs)}
-    body = None if op.saved_shapes else _rules(op, known, trail, None)
-    if body is None:
-        return partial(run_rules, op)
-    return trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
+    specs: list[Any] = [x if isinstance(x, type) else Spec(None, x) for x in forms]  # type: ignore[arg-type]
+    own: Any = Spec(None, dtype)  # type: ignore[arg-type]
+    known = {name: _Term(name, own, trail) for name in ("g", "y")}
+    known |= {op.inputs[i]: _Term(f"s{place}", specs[i], trail) for place, i in enumerate(op.saved_inputs)}
+    body = None if op.saved_shapes else _rules(op, known, trail, None, numbers=[isinstance(x, type) for x in forms])
+    return None if body is None else trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
 
 
 def _unpack(op: Op) -> list[str]:
@@ -354,16 +359,17 @@ def _unpack(op: Op) -> list[str]:
 
 
 def _rules(
-    op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = ()
+    op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = (), numbers: Any = None
 ) -> list[str] | None:
     """The lines of all rules: of those that are needed, or, if that is not known, each behind a test whether it is."""
     if any(map(joint_rule, op.rules)):
         return None
     body: list[str] = []
     results: dict[int, Any] = {}
+    numbers = [isinstance(form, type) for form in forms] if numbers is None else numbers
     for i, rule in enumerate(op.rules):
         body.append(f"c{i} = None")
-        if rule is None or (forms is not None and isinstance(forms[i], type)) or (needed and not needed[i]):
+        if rule is None or numbers[i] or (needed and not needed[i]):
             continue
         start = len(trail.lines)
         try:

@@ -25,6 +25,7 @@ from common.runtime.bound_program import Binding
 from common.runtime.call_text import MAX_BUFFERS, MAX_INPUTS, builtin_source
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
+from common.runtime.tape_state import Tape, line_words
 from common.runtime.trial import is_right
 
 METH_FASTCALL = 0x80
@@ -118,8 +119,8 @@ def make_fixed(
     return _builtin("fixed", np.array(words, dtype=np.int64), descr, held)
 
 
-def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return ``find(op, attrs, *operands)`` and ``store(found, op, attrs, *operands)``, which share a table.
+def make_finder() -> tuple[Callable[..., Any], Callable[..., Any], np.ndarray]:
+    """Return ``find(op, attrs, *operands)`` and ``store(found, op, attrs, *operands)``, and the table that they share.
 
     What is found depends on the identities of `op` and `attrs`, on dtype and shape of arrays, and on the type of
     numbers. The table is small and may forget; `find` then returns None, as it does for operands of other kinds.
@@ -129,7 +130,53 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
         return python_builtins.make_finder()
     cells = np.zeros(CELLS * CELL_WORDS, np.int64)
     find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
-    return find, store
+    return find, store, cells
+
+
+def make_apply(cells: np.ndarray, tape: Tape, source: str = "") -> Callable[..., Any]:
+    """Return ``f(op, attrs, *operands)`` that runs an op on tensors and records it.
+
+    Parameters
+    ----------
+    cells : the table of a finder: of recipes, see `common.evaluate.specialise.Recipe`.
+    tape : what tensors and nodes are made of.
+    source : another text of the builtin, as benchmarks.features has.
+
+    Returns
+    -------
+    callable
+        Returns a tensor or a tuple of tensors; None, with nothing done, where the general way is to be taken.
+    """
+    if not is_native("apply"):
+        return python_builtins.make_apply(cells, tape)
+    return _builtin("apply", np.array(tape.words(cells), dtype=np.int64), cells, tape, source=source)
+
+
+def make_recall(cells: np.ndarray, tape: Tape, plain: Sequence[type]) -> tuple[Callable[..., Any], Callable[..., None]]:
+    """Return ``recall(memory, *arguments)`` and ``store(line, memory, *arguments)``, which share a table of lines.
+
+    What is recalled depends on the identity of `memory`, on the form of tensors among the arguments, which may stand in
+    a list or tuple, and on the values of numbers, bools, None and tuples of ints.
+
+    Parameters
+    ----------
+    cells, tape : as for `make_apply`.
+    plain : a class of tuples, and classes whose objects count by their identity; lines must keep these alive.
+
+    Returns
+    -------
+    callable
+        Returns what a `KnownLine` makes of the tensors; None where none is known; NotImplemented where that is stored,
+        for other arguments, and while something watches.
+    callable
+        Keeps a line, or NotImplemented; the table is small and may forget. Without arguments it forgets everything.
+    """
+    if not is_native("recall"):
+        return python_builtins.make_recall(cells, tape, plain)
+    lines = np.zeros(CELLS * CELL_WORDS, np.int64)
+    words = [np.array(line_words(lines, way, plain, tape, cells), dtype=np.int64) for way in (False, True)]
+    recall, store = (_builtin("recall", each, lines, cells, tape, plain) for each in words)
+    return recall, store
 
 
 def make_view(
@@ -260,17 +307,17 @@ class _MethodDef(ctypes.Structure):
 
 
 @cache
-def _method(symbol: str) -> tuple[Any, _MethodDef]:
+def _method(symbol: str, source: str = "") -> tuple[Any, _MethodDef]:
     """Return the constructor of builtins and the method definition, which outlives every builtin."""
     cpython_abi.define_symbols()
-    address = load_native(builtin_source(symbol), f"twingrad_builtin_{symbol}")
+    address = load_native(source or builtin_source(symbol), f"twingrad_builtin_{symbol}")
     definition = _MethodDef(symbol.encode(), address, METH_FASTCALL, None)
     outlive(definition)
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return prototype(("PyCFunction_NewEx", ctypes.pythonapi)), definition
 
 
-def _builtin(symbol: str, table: np.ndarray, *keep: Any) -> Callable[..., Any]:
-    make, definition = _method(symbol)
+def _builtin(symbol: str, table: np.ndarray, *keep: Any, source: str = "") -> Callable[..., Any]:
+    make, definition = _method(symbol, source)
     # The builtin owns `self`, and with it everything that the table points to.
     return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)

@@ -7,11 +7,13 @@ each function.  The other items only keep alive what the table points to. All te
 
 from __future__ import annotations
 
+from common.runtime.apply_text import APPLY
 from common.runtime.array_text import EXTENT, STEPS, VIEW
 from common.runtime.binding_text import BINDING
 from common.runtime.dispatch_text import FIND, FIXED
 from common.runtime.execute_text import EXECUTE
 from common.runtime.object_text import OBJECTS
+from common.runtime.recall_text import RECALL
 from common.runtime.run_text import FREE, RUN
 
 MAX_BUFFERS = 64
@@ -122,7 +124,8 @@ def elementwise(self, args, nargs):
 
 _BODIES = {
     "call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "view": VIEW, "steps": STEPS,
-    "extent": EXTENT, "run": BINDING + EXECUTE + RUN, "free": BINDING + EXECUTE + FREE,
+    "extent": EXTENT, "apply": APPLY, "recall": RECALL, "run": BINDING + EXECUTE + RUN,
+    "free": BINDING + EXECUTE + FREE,
 }  # fmt: skip
 
 

@@ -21,6 +21,8 @@ _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
     "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc", "PyOS_InterruptOccurred", "PyErr_SetInterrupt",
+    "PyErr_ExceptionMatches", "PyObject_Vectorcall", "PyIter_Next", "PyContextVar_Get", "PyEval_GetFrame",
+    "PyFrame_GetCode", "PyFrame_GetBack", "PyFrame_GetLasti", "PySet_Contains",
 )  # fmt: skip
 
 
@@ -44,6 +46,12 @@ def define_symbols() -> None:
         ("PyLong_Type", int),
         ("PyFloat_Type", float),
         ("PyBool_Type", bool),
+        ("PyTuple_Type", tuple),
+        ("PyList_Type", list),
+        ("PyExc_Exception", Exception),
+        ("Py_True", True),
+        ("Py_False", False),
+        ("Py_NotImplemented", NotImplemented),
         ("Py_None", None),
     ):
         llvm_engine.define(f"twingrad_{name}", partial(id, python_object))
@@ -111,6 +119,10 @@ def _python_layout() -> bool:
         all(_read(word, each, 8) == id(type(each)) for each in (data, (item,), 2.5, 7, None))
         and _read(word, data, 32) == int.from_bytes(data[:8], "little")
         and _read(word, (item,), 24) == id(item)
+        and _read(word, (item, item), 16) == 2
+        and _read(word, held, 16) == 3
+        and word.from_address(_read(word, held, 24)).value == id(item)
+        and _read(word, {1: item, 2: item, 3: item}, 16) == 3
         and _read(ctypes.c_double, 2.5, 16) == 2.5
         and _read(word, item, 0) == before + len(held)
         and _read(word, slotted, slot_offset(_Slotted, "second")) == id(data)

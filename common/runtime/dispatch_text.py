@@ -6,18 +6,22 @@ caller's word. Table: [inputs, kernel, result descr, result rank, address of scr
 inputs' dtypes..., result dims..., ints...].
 
 ``find``: a table of objects by what an op is applied to: op and attributes by identity, arrays by dtype and shape,
-numbers by type. ``f(op, attrs, *operands) -> object | None``; ``f(object, op, attrs, *operands)`` stores;
-``f()`` clears. Table: [address of the cells, store]. A cell of 32 words: [object, words, key...]; an empty one has
-object 0. A cell owns its object, and that must keep the attributes alive. A key is looked for in four cells from its
-hash on; a new one takes the first of them that is empty, or the first.
+numbers by type. ``f(op, attrs, *operands) -> object | None``; ``f(object, op, attrs, *operands)`` stores, and stores
+what does not depend on the shape of arrays if they have one and `attrs` is NotImplemented; ``f()`` clears. Table:
+[address of the cells, store]. A cell: [object, words, key...]; an empty one has object 0. A cell owns its object, and
+that must keep the attributes alive. A key is looked for in four cells from its hash on; a new one takes the first of
+them that is empty, or the first.
 """
 
 from __future__ import annotations
 
+from common.core.allocation import LARGE
+
 CELLS = 1024  # a power of 2
-CELL_WORDS = 32
-KEY_WORDS = 24
-MAX_DIMS = 4
+CELL_WORDS = 64
+KEY_WORDS = 62
+MAX_DIMS = 8
+MAX_OPERANDS = 16
 
 FIXED = """
 def fixed(self, args, nargs):
@@ -42,43 +46,77 @@ def fixed(self, args, nargs):
     return none()
 """
 
-FIND = f"""
+TABLE = f"""
+Py_NotImplemented = C
 CELLS = {CELLS}
+MAX_OPERANDS = {MAX_OPERANDS}
 CELL_WORDS = {CELL_WORDS}
 MAX_DIMS = {MAX_DIMS}
 KEY_ROOM = {KEY_WORDS - 2 - MAX_DIMS}
+NO_ROOM = 999
+LARGE = {LARGE // 8}
 SPREAD = -7046029254386353131
 BITS_35 = 34359738367
 
 def is_number(type):
     return type == PyFloat_Type or type == PyLong_Type or type == PyBool_Type
 
+# adds dtype and shape of an array to a key of so many words; how many it has then, too many if it has no room
+def write_form(key, words, array):
+    rank, dims = rank_of(array), array[DIMS]
+    if rank > MAX_DIMS or words > KEY_ROOM:
+        return NO_ROOM
+    key[words] = rank
+    key[words + 1] = array[DESCR][DTYPE]
+    for d in range(rank):
+        key[words + 2 + d] = dims[d]
+    return words + 2 + rank
+
 # how many words the key of an op, its attributes and operands has; 0 for operands that have none
-def write_key(key, args, nargs):
-    if nargs < 2:
-        return 0
-    key[0] = args[0]
-    key[1] = args[1]
+def write_key(key, op, attrs, operands, count):
+    key[0] = op
+    key[1] = attrs
     words = 2
-    for i in range(2, nargs):
-        arg = args[i]
-        if words > KEY_ROOM:
-            return 0
+    for i in range(count):
+        arg = operands[i]
         if has_type(arg, PyArray_Type):
-            rank, dims = rank_of(arg), arg[DIMS]
-            if rank > MAX_DIMS:
-                return 0
-            key[words] = rank
-            key[words + 1] = arg[DESCR][DTYPE]
-            for d in range(rank):
-                key[words + 2 + d] = dims[d]
-            words += 2 + rank
-        elif is_number(arg[TYPE]):
+            words = write_form(key, words, arg)
+        elif is_number(arg[TYPE]) and words <= KEY_ROOM:
             key[words] = arg[TYPE]
             words += 1
         else:
             return 0
+        if words == NO_ROOM:
+            return 0
     return words
+
+def size_of(array):
+    size, dims = 1, array[DIMS]
+    for d in range(rank_of(array)):
+        size *= dims[d]
+    return size
+
+# the same of what does not depend on the shape of arrays; 0 if they have not the same shape, or are large
+def write_common_key(key, op, operands, count):
+    key[0] = op
+    key[1] = Py_NotImplemented
+    first = 0
+    for i in range(count):
+        arg = operands[i]
+        if has_type(arg, PyArray_Type):
+            if not first:
+                first = arg
+                key[2] = 1 if rank_of(arg) else 0
+                if size_of(arg) >= LARGE:
+                    return 0
+            elif not has_sizes(arg, rank_of(first), first[DIMS]):
+                return 0
+            key[3 + i] = arg[DESCR][DTYPE]
+        elif is_number(arg[TYPE]):
+            key[3 + i] = arg[TYPE]
+        else:
+            return 0
+    return 3 + count if first else 0
 
 def hash_of(key, words):
     hash = 0
@@ -117,14 +155,23 @@ def clear(cells):
         if object:
             Py_DecRef(object)
     return none()
+"""
 
+FIND = f"""{TABLE}
 def find(self, args, nargs):
     key = room({KEY_WORDS})
     table = table_of(self)
     cells, stores = table[0], table[1]
     if nargs == 0:
         return clear(cells)
-    words = write_key(key, at(args, stores), nargs - stores)
+    words = 0
+    count = nargs - stores - 2
+    if count >= 0 and count <= MAX_OPERANDS:
+        operands = at(args, stores + 2)
+        if stores and args[2] == Py_NotImplemented:
+            words = write_common_key(key, args[1], operands, count)
+        else:
+            words = write_key(key, args[stores], args[stores + 1], operands, count)
     if not words:
         return none()
     home = hash_of(key, words)

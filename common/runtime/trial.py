@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import cache
-from typing import Any, TypeAlias
+from itertools import count
+from operator import add
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from common.compiler.compile import load_native
 from common.runtime import cpython_abi
+from common.runtime.apply_text import NODE, RECIPE, SAVES_ALL, TENSOR
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.run_text import BAD_ARGUMENT
+from common.runtime.tape_state import KnownLine, Tape, line_words
 
 Make: TypeAlias = Callable[..., Callable[..., Any]]
 
@@ -45,7 +51,7 @@ def _fixed(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 def _find(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     cells = np.zeros(CELLS * CELL_WORDS, np.int64)
     (find, store), key = (make([cells.ctypes.data, way], cells) for way in (0, 1)), ["key"]
-    if find(x, None, y, 1.0) is not None or store(key, x, None, y, 1.0) or find(x, None, y, 2.5) is not key:
+    if find(x, x, y, 1.0) is not None or store(key, x, x, y, 1.0) or find(x, x, y, 2.5) is not key:
         return False
     store()
     return True
@@ -125,9 +131,82 @@ def _extent(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     return bool(make([1, cpython_abi.descr_word(x.dtype), size])(x[1:]) == (at + size, at + 3 * size))
 
 
+class _Op:
+    """Tensor, node and recipe of a trial of ``apply``: they have the slots of all three."""
+
+    __slots__ = tuple(dict.fromkeys((*TENSOR, *NODE, *RECIPE)))
+
+    def __init__(self, **slots: Any) -> None:
+        for name, value in slots.items():
+            setattr(self, name, value)
+
+
+class _Fakes(NamedTuple):
+    """A tape of fakes, a table in which `op` has a recipe for an array and an int, and two tensors."""
+
+    op: object
+    looked: list[Any]
+    cells: np.ndarray
+    tape: Tape
+    operand: _Op
+    leaf: _Op
+
+
+def _fakes(x: np.ndarray) -> _Fakes:
+    op, looked, due = object(), list[Any](), np.array([7])
+    template = _Op(_requires_grad=False, grad_fn=None, output_nr=0)
+    plan = array("q", [1, 1, 0, 1, 0, SAVES_ALL]).tobytes()
+    recipe = _Op(builtin=None, run=add, plan=plan, op=op, attrs={}, backward="rules", forms=((x.shape, 0), int))
+    key = [id(op), id(None), 1, cpython_abi.descr_word(x.dtype), 3, id(int)]
+    cells = np.zeros((CELLS, CELL_WORDS), np.int64)
+    cells[:, : 2 + len(key)] = [id(recipe), len(key), *key]
+    looked.append(recipe)  # the cells do not own it
+    files, own, grad_mode = (
+        {__file__, _fakes.__code__.co_filename},
+        set[str](),
+        ContextVar("twingrad_trial", default=True),
+    )
+    place, tell, numbers, kinds = (lambda depth: None), looked.append, count(7), (_Op, _Op, _Op)
+    tape = Tape({}, {}, {}, due, grad_mode, numbers, files, own, place, tell, tell, template, _Op, kinds, _Op)
+    tensors = (_Op(payload=x, _requires_grad=wanted, grad_fn=None, output_nr=0) for wanted in (False, True))
+    return _Fakes(op, looked, cells, tape, *tensors)
+
+
+def _apply(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    op, looked, cells, tape, operand, leaf = _fakes(x)
+    apply = make(tape.words(cells), cells, tape)
+    if apply(op, None, x, 5) is not None or apply(op, None, operand, 2.5) is not None:
+        return False
+    plain, made = apply(op, None, operand, 5), apply(op, None, leaf, 5)
+    node = made.grad_fn
+    if plain.grad_fn is not None or plain.payload.tolist() != (x + 5).tolist() or looked[1:] != [7]:
+        return False
+    saved = node.saved[0] is x and node.saved[1] == x.shape and node.saved[2] is made.payload
+    return bool(saved and node.edges == (leaf, None) and node.code is _apply.__code__ and node.number == 7)
+
+
+def _recall(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    op, _, cells, tape, operand, leaf = _fakes(x)
+    lines = np.zeros(CELLS * CELL_WORDS, np.int64)
+    words = (line_words(lines, way, (tuple, str), tape, cells) for way in (False, True))
+    recall, store = (make(each, lines, cells, tape) for each in words)
+    one, many, memory = KnownLine(lambda a: None), KnownLine(lambda *tensors: tensors), object()
+    one.is_one_op(op, None, (0, -1), (5,))
+    arguments = operand, 2, 0.5, (1, 2), None, True, "text", [leaf, leaf]
+    if recall(memory, *arguments) is not None or store(many, memory, *arguments) or store(one, memory, leaf):
+        return False
+    if recall(memory, *arguments) != (operand, leaf, leaf) or recall(memory, leaf).payload.tolist() != (x + 5).tolist():
+        return False
+    others = operand, 2, -0.5, (1, 2), None, True, "text", [leaf, leaf]
+    if recall(memory, *others) is not None or recall(memory, operand, {}) is not NotImplemented:
+        return False
+    store()
+    return recall(memory, leaf) is None
+
+
 TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {
     "call": _call, "elementwise": _elementwise, "fixed": _fixed, "find": _find, "run": _run, "view": _view,
-    "steps": _steps, "extent": _extent,
+    "steps": _steps, "extent": _extent, "apply": _apply, "recall": _recall,
 }  # fmt: skip
 
 _TRIAL = """

@@ -5,12 +5,11 @@ The mark is the tensor's class, so it costs other tensors nothing. Nobody comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from common.core import mode
 from common.core.errors import GradientError
-from common.core.members import give
 from common.core.op import Op
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.view_families import is_outdated
@@ -85,19 +84,3 @@ def refuse_write(x: TensorBase, name: str) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
             f"normal tensor before doing inplace update. The op is {name}_."
         )
-
-
-def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) -> None:
-    """Let the short paths of classes, by method name, take the general one where an operand is InferenceTensor."""
-    for cls in classes:
-        give(cls, {name: _looking(cls.__dict__[name], getattr(TensorBase, name)) for name in names})
-
-
-def _looking(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
-    def method(a: Any, *others: Any, **options: Any) -> Any:
-        if type(a) is InferenceTensor or any(type(b) is InferenceTensor for b in (*others, *options.values())):
-            return general(a, *others, **options)
-        return short(a, *others, **options)
-
-    method.__name__, method.__doc__ = general.__name__, general.__doc__
-    return method

@@ -17,8 +17,8 @@ from common.tensor import tape_garbage
 from common.tensor.accumulate_grad import accumulate_grad, register
 from common.tensor.node_names import node_name, shown_edges
 
-_counter = itertools.count()
-next_number: Callable[[], int] = _counter.__next__
+numbers = itertools.count()
+next_number: Callable[[], int] = numbers.__next__
 
 #: An edge leads to a Node (its output 0), to ``(Node, output)``, to a leaf tensor, or is None.
 Edge = Any

@@ -15,15 +15,17 @@ from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
 from common.core.python_numbers import as_array, weak
-from common.core.source_lines import user_frame
+from common.core.source_lines import own_files, user_files, user_frame
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.evaluate.specialise import Recipe
+from common.runtime.tape_state import Tape
 from common.tensor import tape_garbage
 from common.tensor.base import NUMBERS, Tensor, TensorBase, spec_of, wrap
 from common.tensor.external_writes import borrow, exposed, seal
 from common.tensor.inference import mark_result, refuse_saving
-from common.tensor.node import Edge, Node, next_number
+from common.tensor.leaf import Buffer, Parameter
+from common.tensor.node import Edge, Node, next_number, numbers
 from common.tensor.observers import watch
 from common.tensor.view_families import note_array
 
@@ -93,9 +95,22 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
     return payloads, edges, wanted
 
 
+@eager.makes_tape
+def _tape() -> Tape:
+    """The engine's tensors and nodes for native code."""
+    template: Any = _new(Tensor)
+    template.grad_fn = template._grad = template._family = None
+    template.output_nr, template._requires_grad = 0, False
+    watching, places = (mode.tracing, exposed, NO_ATTRS, tape_garbage.due_word), (user_files, own_files, user_frame)
+    kinds = (Tensor, Parameter, Buffer)
+    return Tape(*watching, mode.grad_mode, numbers, *places, tape_garbage.look, seal, template, Node, kinds, Recipe)
+
+
 @interprets(TensorBase)
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
+    if (made := eager.applied(op, attrs or NO_ATTRS, *operands)) is not None:
+        return made
     if mode.tracing:
         if (level := mode.dual_level.get()) is not None:
             return level.record(op, operands, attrs)

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
+
 #: New nodes per full collection from which on a tape counts as growing.
 MANY = 10_000
 LONGEST = 1000
 #: Nodes between two looks.
 EVERY = 2_000
 
-#: Number of the node that looks next.
+#: Number of the node that looks next; the same for native code.
 due = EVERY
+due_word = np.array([due])
 #: Whether a collection is put off.
 waiting = False
 
@@ -38,7 +41,7 @@ class _Postponement:
     def look(self, number: int) -> None:
         """Decide when the next full collection comes, at the node of a number."""
         global due, waiting
-        due = number + EVERY
+        due_word[0] = due = number + EVERY
         stats = gc.get_stats()[2]
         full, found = stats["collections"] - self.collections, stats["collected"] - self.collected
         if not full:

@@ -12,10 +12,10 @@ from common.api.offered import bind_creation as bind_creation
 from common.methods import named
 from common.tensor import boundary
 from dynamic.eager import joins, short_reductions, tensor, views
-from dynamic.eager.remembered import remembering
+from dynamic.eager.remembered import applied, applying, remembering
 
 #: The functions with a short path.
-_SHORT = {**tensor.SHORT, **short_reductions.SHORT, **views.METHODS}
+_SHORT = {**short_reductions.SHORT, **views.METHODS}
 
 named.extend_with(remembering)
 
@@ -31,6 +31,9 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
             template, short = _joining_body, joins.SHORT[name]
         elif (short := _SHORT.get(name)) is not None:
             template = _short_body
+        elif name in tensor.ONE_OP:
+            template, short = applying(function_body), None
+            scope = applied(*tensor.ONE_OP[name])
         else:
             template, scope = remembering(function_body, function)
         bound[name] = bind_function(name, function, template, __file__, short=short, **scope)

@@ -35,7 +35,8 @@ from common.tensor.base import Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write
-from dynamic.eager.remembered import KINDS, OFTEN, MoreThanFormsError, OpLine, StandIn
+from dynamic.eager.op_lines import MoreThanFormsError, OpLine, StandIn
+from dynamic.eager.remembered import KINDS, OFTEN
 
 _LIMIT = 256
 _ndarray = np.ndarray

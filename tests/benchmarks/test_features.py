@@ -4,21 +4,19 @@ import numpy as np
 
 import dynamic as tw
 from benchmarks import backward_passes, features
-from common.core.op import REGISTRY
-from dynamic.eager import tensor
 
 
 def test_a_part_is_left_out():
-    short = tensor._Short(REGISTRY["mul"])
-    x = tw.tensor([1.0, 2.0], requires_grad=True)
-    whole = tensor._binary(short)[0](x, x)
-    part = features.without(tensor._binary, "_getframe", "f_code", "_users")(short)[0](x, x)
-    assert part.tolist() == whole.tolist() == [1, 4]
-    assert hasattr(whole.grad_fn, "lasti")
-    assert not hasattr(part.grad_fn, "lasti")
-    unasked = features.without(tensor._binary, "_grad_enabled")(short)[0]
+    x = tw.tensor(np.arange(8, dtype=np.float32), requires_grad=True)
+    whole, part, unasked = (
+        features.Multiplier(*features.PARTS.get(name, ())).operator for name in ("", "line of the user", "grad mode")
+    )
+    assert part(x, x).tolist() == whole(x, x).tolist() == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert hasattr(whole(x, x).grad_fn, "lasti")
+    assert not hasattr(part(x, x).grad_fn, "lasti")
     with tw.no_grad():
         assert unasked(x, x).requires_grad
+        assert not whole(x, x).requires_grad
 
 
 def test_every_feature_has_a_row():

@@ -185,5 +185,5 @@ def test_views_belong_to_their_base():
 def test_lines_forget():
     memory = remembered.Memory()
     for n in range(600):
-        memory.meet(n, (), dynamic.sinc, dynamic.ones(2))
+        memory.meet((dynamic.ones(2),), (n,), dynamic.sinc)
     assert len(memory._calls) <= 257

@@ -206,9 +206,9 @@ class _RecordedItems:
         if node.op.kind == "function":
             spec = node.op.inputs[position]
             return "" if spec is None else _form(spec.shape, spec.dtype)  # type: ignore[attr-defined]
-        if node.fit is None:  # the short path: all operands are of the result's form
+        form = node.fit and node.fit[position]
+        if form is None:  # tensors of one shape: all are of the result's form
             return forms.get((node, 0), "") if node.op.kind == "elementwise" else ""
-        form = node.fit[position]
         return _form(*form) if type(form) is tuple else ""
 
 

@@ -1,0 +1,208 @@
+"""The ops that a function applies, written down while it runs on stand-ins that know nothing but a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.dispatch import NO_ATTRS, Attrs, known_attrs
+from common.core.errors import EscapedTracerError
+from common.core.interpretation import Interpretation
+from common.core.op import Op
+from common.core.spec import Spec, numel
+from common.evaluate.specialise import NUMBERS, Recipe, recipe
+from common.runtime.tape_state import KnownLine
+from common.tensor.base import Tensor, TensorBase, wrap
+from common.tensor.record import record
+
+_SMALL = 4096
+"""Most elements of an array that a function brings along."""
+
+_OPS = frozenset(("elementwise", "reduction", "view", "kernel", "composite"))
+
+
+class MoreThanFormsError(Exception):
+    """What a function does depends on more than forms."""
+
+
+class _Form:
+    """In place of an array: its shape and dtype."""
+
+    __slots__ = ("dtype", "ndim", "shape", "spec")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.shape, self.dtype, self.ndim = spec, spec.shape, spec.dtype, len(spec.shape)
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise MoreThanFormsError  # numpy would make an array of one object of it
+
+    def __bool__(self) -> bool:
+        raise MoreThanFormsError
+
+
+class _Result:
+    """In place of a node: the attributes by which a result is shown."""
+
+    def __init__(self, attrs: Attrs) -> None:
+        self.attrs = attrs
+
+
+class StandIn(TensorBase):
+    """A tensor of which only the form is known; ops on it are written down."""
+
+    __slots__ = ("line", "name")
+    #: Ops on tensors and a stand-in are written down too (`common.core.dispatch.apply_at_home`).
+    __takes_tensors__ = True
+
+    def __init__(self, line: OpLine, name: str, spec: Spec, node: Any = None) -> None:
+        self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node
+
+    def __getitem__(self, key: Any) -> Any:
+        raise MoreThanFormsError  # which node is shown, the class of a tensor decides
+
+    def describe_escape(self) -> EscapedTracerError:
+        """What is raised where an array is needed."""
+        return EscapedTracerError(f"{self.name} stands for any tensor of its form")
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        return next(x.line for x in operands if type(x) is StandIn).record(op, operands, attrs)
+
+
+class OpLine(Interpretation):
+    """The ops that a function applies, one after the other."""
+
+    def __init__(self, forms: Sequence[Any]) -> None:
+        self.steps: list[tuple[Op, list[Any], Attrs, list[_Result], list[str]]] = []
+        self.recipes: list[Recipe] = []
+        self.grad = mode.grad_mode.get()
+        self.operands = [
+            StandIn(self, f"x{i}", Spec(*form)) if type(form) is tuple else form for i, form in enumerate(forms)
+        ]
+
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Write down an op."""
+        if op.kind not in _OPS or mode.grad_mode.get() != self.grad:
+            raise MoreThanFormsError
+        forms: list[Any] = []
+        for x in operands:
+            if type(x) is StandIn and x.line is self:
+                forms.append((x.payload.shape, x.payload.dtype))
+            elif type(x) in NUMBERS:
+                forms.append(type(x))
+            elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= _SMALL:
+                forms.append((x.shape, x.dtype))
+            else:
+                raise MoreThanFormsError
+        self.recipes.append(recipe(op, tuple(forms), attrs))
+        spec = _spec(self.recipes[-1])
+        attrs = attrs if type(attrs) is Attrs else Attrs(**attrs)
+        specs = (spec,) if isinstance(spec, Spec) else tuple(spec)
+        nodes = [_Result(attrs) for _ in specs]
+        names = [f"v{len(self.steps)}_{i}" for i in range(len(specs))]
+        self.steps.append((op, list(operands), attrs, nodes, names))
+        made = tuple(StandIn(self, *each) for each in zip(names, specs, nodes, strict=True))
+        return made[0] if isinstance(spec, Spec) else made
+
+    def function(self, result: Any) -> tuple[str, dict[str, Any]]:
+        """The text of a function that applies the ops, and what it names."""
+        parts = result if isinstance(result, tuple) else (result,)
+        if not all(type(x) is StandIn and x.line is self for x in parts):
+            raise MoreThanFormsError
+        scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
+        lines = [f"def line({', '.join(x.name for x in self.operands if type(x) is StandIn)}):"]
+        for at, (op, operands, attrs, _, _) in enumerate(self.steps):
+            scope |= {f"op{at}": op, f"a{at}": attrs}
+            scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not StandIn}
+        lines += self.unrecorded(parts, isinstance(result, tuple), scope)
+        for at, (_, _, attrs, nodes, names) in enumerate(self.steps):
+            lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(self.given(at))},), a{at})")
+            for i, (name, node) in enumerate(zip(names, nodes, strict=True)):
+                if node.attrs is not attrs:  # shown under the function's name
+                    scope[f"n{at}_{i}"] = known_attrs(node.attrs.node_name) if not node.attrs else node.attrs
+                    lines.append(f"    if {name}.grad_fn is not None: {name}.grad_fn.attrs = n{at}_{i}")
+        names = [x.name for x in parts]
+        lines.append(
+            f"    return made(({', '.join(names)},))" if isinstance(result, tuple) else f"    return {names[0]}"
+        )
+        return "\n".join(lines), scope
+
+    def describe(self, result: Any, scope: Mapping[str, Any], known: KnownLine) -> None:
+        """Say of a line that is one op what it is."""
+        if len(self.steps) != 1 or type(result) not in (tuple, StandIn):
+            return
+        op, _, attrs, nodes, names = self.steps[0]
+        parts = result if type(result) is tuple else (result,)
+        if [x.name for x in parts] == names and type(result) is (tuple if len(names) > 1 else StandIn):
+            if all(node.attrs is attrs for node in nodes):
+                tensors, given = [x.name for x in self.operands if type(x) is StandIn], self.given(0)
+                order = [tensors.index(x) if x in tensors else -1 for x in given]
+                known.is_one_op(op, attrs or NO_ATTRS, order, [scope[x] for x in given if x not in tensors])
+
+    def given(self, at: int) -> list[str]:
+        """The names of an op's operands."""
+        operands = self.steps[at][1]
+        return [x.name if type(x) is StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
+
+    def unrecorded(self, parts: Sequence[StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
+        """The lines that do the same to arrays where nothing is recorded; views that a caller gets are made of tensors.
+
+        Whatever goes wrong there, goes wrong again where it is recorded, which says what it was.
+        """
+        shown = {x.name for x in parts}
+        for at in reversed(range(len(self.steps))):
+            if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
+                shown.add(self.given(at)[0])
+        operands = [x.name for x in self.operands if type(x) is StandIn]
+        if shown & set(operands):
+            return []
+        scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
+        wanted = " or ".join(f"{x}._requires_grad" for x in operands)
+        lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
+        inner = [f"p_{x} = {x}.payload" for x in operands]
+        for at, (op, _, _, _, names) in enumerate(self.steps):
+            given = self.given(at)
+            if _may_show(op) and shown & set(names):
+                inner.append(f"{', '.join(names)} = record(op{at}, ({', '.join(given)},), a{at})")
+                inner += [f"p_{x} = {x}.payload" for x in names]
+                continue
+            found = self.recipes[at]
+            scope |= {f"r{at}": found.run, f"b{at}": found.builtin}
+            scope |= {f"p_{x}": scope[x].payload if type(scope[x]) is Tensor else scope[x] for x in given if x in scope}
+            arrays = ", ".join(f"p_{x}" for x in given)
+            made = ", ".join(f"p_{x}" for x in names)
+            if found.builtin is None:
+                inner.append(f"{made} = r{at}({arrays})")
+            else:
+                inner += [f"{made} = b{at}({arrays})", f"if {made} is None: {made} = r{at}({arrays})"]
+            inner += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in names]
+            inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
+        results = [x.name for x in parts]
+        inner.append(f"return made(({', '.join(results)},))" if several else f"return {results[0]}")
+        return [
+            f"    {line}" for line in [*lines, *(f"        {line}" for line in inner), "    except Exception: pass"]
+        ]
+
+
+def _may_show(op: Op) -> bool:
+    """Whether results may be views of the operand: also parts, several of which are results of one composite."""
+    return op.kind == "view" or (op.kind == "composite" and op.nout > 1)
+
+
+def _spec(found: Recipe) -> Any:
+    """What an op's result is like, or results; a composite that has not run as straight lines yet is written down."""
+    if found.spec is None and found.op.kind == "composite":
+        from common.evaluate.straight_line import straight_forward
+
+        straight_forward(found)
+    if found.spec is None:
+        raise MoreThanFormsError
+    return found.spec
+
+
+def _constant(x: Any) -> Any:
+    """A number, or a tensor that nothing else writes to."""
+    return x if type(x) in NUMBERS else wrap(np.array(x.payload if type(x) is Tensor else x))
