@@ -129,12 +129,11 @@ _ops, _FEW = count(), 32
 
 def _first_find(*operands: Any) -> Any:
     """Finds nothing, and makes the table after a few ops: a program that only draws parameters does not need it."""
-    global find, applied, recalled, keep, _store
+    global find, applied, _store, _cells
     with _lock:
         if next(_ops) >= _FEW and find is _first_find:
-            find, _store, cells = make_finder()
-            applied = make_apply(cells, tape())
-            recalled, keep = make_recall(cells, tape(), PLAIN)
+            find, _store, _cells = make_finder()
+            applied = make_apply(_cells, tape())
     return None
 
 
@@ -142,6 +141,7 @@ def _first_find(*operands: Any) -> Any:
 #: Attributes count by identity, so these are `Attrs`. To be called as ``eager.find``.
 find: Callable[..., Any] = _first_find
 _store: Callable[..., None] = _first_find
+_cells: Any = None
 
 
 def _declines(*operands: Any) -> None:
@@ -154,7 +154,19 @@ applied: Callable[..., Any] = _declines
 #: ``recalled(memory, *arguments)``: what a public function comes to; None where that is not known, NotImplemented where
 #: it is to be called. ``keep(line, memory, *arguments)`` lets it know. Both are to be called as ``eager.recalled``.
 recalled: Callable[..., Any] = _declines
-keep: Callable[..., None] = _declines
+
+
+def _first_keep(*given: Any) -> None:
+    """Makes the table of lines when there is a first one."""
+    global recalled, keep
+    with _lock:
+        if keep is _first_keep and find is not _first_find and given:
+            recalled, keep = make_recall(_cells, tape(), PLAIN)
+    if keep is not _first_keep:
+        keep(*given)
+
+
+keep: Callable[..., None] = _first_keep
 #: A class of tuples, and classes of arguments of which one object is equal to itself alone.
 PLAIN: tuple[type[Any], ...] = (Size, str, type(ABSENT), *map(type, SUPPORTED))
 #: What the engine's tensors and nodes are made of, see `makes_tape`.

@@ -1,0 +1,173 @@
+"""One native call applies and records an op as the general way does; and leaves to it what it does not know."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common.core.dispatch import NO_ATTRS, Attrs
+from common.core.op import REGISTRY
+from common.core.source_lines import locate
+from common.evaluate import specialise as eager
+from common.tensor import tape_garbage
+from common.tensor.base import Tensor
+from common.tensor.record import record
+from tests.bits import assert_all_same_bits
+from tests.helpers.proofs import each
+from tests.helpers.wrapped import wrap
+
+OPS = [op for op in REGISTRY.values() if op.samples is not None and op.name != "constant"]
+
+
+@pytest.fixture(autouse=True)
+def warm():
+    """The first ops of a process take the general way, which makes the native tables."""
+    x = wrap(np.ones(3, np.float32))
+    for _ in range(eager._FEW + 1):
+        record(REGISTRY["neg"], (x,), NO_ATTRS)
+    assert eager.applied(REGISTRY["neg"], NO_ATTRS, x) is not None
+
+
+def both(op, operands, attrs, monkeypatch):
+    """What the general way makes, and the native call; None for what that declines."""
+    with monkeypatch.context() as context:
+        context.setattr(eager, "applied", lambda *_: None)
+        wanted = record(op, operands, attrs)
+    return wanted, eager.applied(op, attrs, *operands)
+
+
+def attributes(attrs):
+    return Attrs(**attrs) if attrs else NO_ATTRS
+
+
+def forms(saved):
+    """What is saved, with shapes in place of arrays."""
+    return [forms(x) if type(x) is tuple else x.shape if isinstance(x, np.ndarray) else x for x in saved]
+
+
+def parts(y):
+    return y if type(y) is tuple else (y,)
+
+
+def test_most_ops_are_applied(monkeypatch):
+    """All but views, and forms that are converted first."""
+    declined = []
+    for op in OPS:
+        arrays, attrs = op.samples(np.random.default_rng(3), "float32")[0]
+        operands = [wrap(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        if op.kind != "view" and both(op, operands, attributes(attrs), monkeypatch)[1] is None:
+            declined.append(op.name)
+    assert len(declined) < 0.1 * len(OPS), declined
+
+
+@each("op", OPS)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_applied_is_recorded(op, recorded, monkeypatch):
+    """Values, gradients, and what a node knows; for the second of two operands too."""
+    for arrays, attrs in op.samples(np.random.default_rng(3), "float32"):
+        operands = [
+            wrap(x, requires_grad=recorded and x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in arrays
+        ]
+        if not any(type(x) is Tensor for x in operands):
+            continue
+        wanted, found = both(op, operands, attributes(attrs), monkeypatch)
+        if found is None:
+            continue
+        assert type(wanted) is type(found)
+        pairs = list(zip(parts(wanted), parts(found), strict=True))
+        assert_all_same_bits([a.numpy(force=True) for a, _ in pairs], [b.numpy(force=True) for _, b in pairs], op.name)
+        for a, b in pairs:
+            assert (a.requires_grad, a.output_nr, a.is_leaf) == (b.requires_grad, b.output_nr, b.is_leaf)
+            if a.grad_fn is None:
+                continue
+            node, other = a.grad_fn, b.grad_fn
+            assert node.name() == other.name()
+            assert (node.op, node.attrs, node.edges) == (other.op, other.attrs, other.edges)
+            assert forms(node.saved) == forms(other.saved)
+            assert locate(other.code, other.lasti)[0] == __file__
+            seed = wrap(np.ones(a.shape, np.float32))
+            leaves = [x for x in operands if type(x) is Tensor and x.requires_grad]
+            grads = [tw.autograd.grad(y, leaves, seed, retain_graph=True, allow_unused=True) for y in (a, b)]
+            given = [[g.numpy() for g in gs if g is not None] for gs in grads]
+            assert_all_same_bits(*given, op.name)
+
+
+def test_new_shapes_need_no_recipe():
+    """Elementwise ops of operands of one shape, and of a tensor and a number, have a recipe for all shapes."""
+    op = REGISTRY["atan2"]
+    for number in (False, True):
+        x = wrap(np.ones((2, 3), np.float32))
+        record(op, (x, 2.0 if number else x), NO_ATTRS)
+        for shape in ((5,), (7, 1, 2), (1,) * 9):
+            y = wrap(np.full(shape, 2, np.float32))
+            assert eager.applied(op, NO_ATTRS, y, 2.0 if number else y).shape == shape
+        assert eager.applied(op, NO_ATTRS, x, wrap(np.ones((9, 2, 3), np.float32))) is None
+
+
+def test_what_is_not_known_is_left_to_the_general_way():
+    op, x = REGISTRY["neg"], wrap(np.ones((2, 3), np.float32))
+
+    class Own(Tensor):
+        """A class of the user's."""
+
+    own = Own(np.ones((2, 3), np.float32))
+    for operands in ([x.payload], [1.0], [own], ["x"], [None], [x] * 20, [], [x, x]):
+        assert eager.applied(op, NO_ATTRS, *operands) is None
+    assert eager.applied(op, {}, x) is None
+    assert eager.applied(object(), NO_ATTRS, x) is None
+    with tw.inference_mode():
+        assert eager.applied(op, NO_ATTRS, x) is None
+        inferred = x * 2
+    assert eager.applied(op, NO_ATTRS, inferred) is None
+    assert eager.applied(op, NO_ATTRS, x).tolist() == [[-1] * 3] * 2
+
+
+def test_errors_come_from_the_general_way():
+    x, i = wrap(np.ones((2, 3), np.float32)), wrap(np.zeros((2, 3), np.int64))
+    op, attrs = REGISTRY["gather"], Attrs(dim=1)
+    record(op, (x, i), attrs)
+    assert eager.applied(op, attrs, x, i) is not None
+    assert eager.applied(op, attrs, x, i + 7) is None
+    with pytest.raises(IndexError, match="index out of range"):
+        record(op, (x, i + 7), attrs)
+
+
+def test_an_interrupt_goes_through(monkeypatch):
+    op, attrs, x = REGISTRY["mean"], Attrs(dim=(0,), keepdim=False), wrap(np.ones((2, 3), np.int64))
+
+    def press(*_):
+        raise KeyboardInterrupt
+
+    found = eager.prepare(op, (x.payload,), attrs)
+    monkeypatch.setattr(found, "builtin", press)
+    with pytest.raises(KeyboardInterrupt):
+        eager.applied(op, attrs, x)
+
+
+def test_references_are_given_back():
+    op, x = REGISTRY["mul"], wrap(np.ones((2, 3), np.float32), requires_grad=True)
+    record(op, (x, x), NO_ATTRS)
+    counted = [x, x.payload, NO_ATTRS, op, None, True, test_references_are_given_back.__code__]
+    gc.collect()
+    before = [sys.getrefcount(z) for z in counted]
+    for _ in range(1000):
+        y = eager.applied(op, NO_ATTRS, x, x)
+        eager.applied(op, NO_ATTRS, y, 2.0)
+        eager.applied(op, NO_ATTRS, x, "no operand")
+    del y
+    assert max(abs(sys.getrefcount(z) - n) for z, n in zip(counted, before, strict=True)) < 100
+
+
+def test_nodes_look_at_the_collector(monkeypatch):
+    looked = []
+    monkeypatch.setattr(tape_garbage.postponement, "collections", 0)
+    x = wrap(np.ones(3, np.float32), requires_grad=True)
+    before = tape_garbage.due
+    for _ in range(tape_garbage.EVERY + 1):
+        looked.append(eager.applied(REGISTRY["neg"], NO_ATTRS, x) is not None)
+    assert tape_garbage.due > before
+    assert all(looked)
