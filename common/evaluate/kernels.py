@@ -76,12 +76,18 @@ _OWNED = 1 << 14
 
 
 def fixed(
-    kernel: int, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], scratch: int = 0
+    kernel: int,
+    dtypes: Sequence[np.dtype],
+    shape: Any,
+    dtype: np.dtype,
+    ints: Sequence[int],
+    scratch: int = 0,
+    numbers: Sequence[int] = (),
 ) -> Builtin | None:
     """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
     if scratch > _OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
         return None
-    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch)
+    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch, numbers)
 
 
 _HELD = 64 << 20
@@ -126,7 +132,8 @@ def spread_out(
     name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, rows: int, columns: int
 ) -> Builtin | None:
     """The builtin for operands of which some are repeated to `shape`."""
-    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns))
+    numbers = [i for i, k in enumerate(classes) if k == "s"]
+    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns), 0, numbers)
 
 
 def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:

@@ -129,12 +129,17 @@ _ops, _FEW = count(), 32
 
 def _first_find(*operands: Any) -> Any:
     """Finds nothing, and makes the table after a few ops: a program that only draws parameters does not need it."""
+    if next(_ops) >= _FEW:
+        _make_tables()
+    return None
+
+
+def _make_tables() -> None:
     global find, applied, _store, _cells
     with _lock:
-        if next(_ops) >= _FEW and find is _first_find:
+        if find is _first_find:
             find, _store, _cells = make_finder()
             applied = make_apply(_cells, tape())
-    return None
 
 
 #: ``find(op, attrs, *operands)``: the recipe for arrays and numbers, by a native table in front of `recipes`, or None.
@@ -157,12 +162,13 @@ recalled: Callable[..., Any] = _declines
 
 
 def _first_keep(*given: Any) -> None:
-    """Makes the table of lines when there is a first one."""
+    """Makes the table of lines for the first one."""
     global recalled, keep
-    with _lock:
-        if keep is _first_keep and find is not _first_find and given:
-            recalled, keep = make_recall(_cells, tape(), PLAIN)
-    if keep is not _first_keep:
+    if given:
+        with _lock:
+            _make_tables()
+            if keep is _first_keep:
+                recalled, keep = make_recall(_cells, tape(), PLAIN)
         keep(*given)
 
 

@@ -90,6 +90,7 @@ def make_fixed(
     out_dtype: Any,
     ints: Sequence[int] = (),
     scratch: int = 0,
+    numbers: Sequence[int] = (),
 ) -> Callable[..., Any]:
     """Return ``f(*arrays)`` that allocates the result and runs a kernel on operands of known shapes.
 
@@ -102,20 +103,23 @@ def make_fixed(
     out_shape, out_dtype : of the result.
     scratch : int
         Bytes of memory that the kernel uses; the builtin keeps them.
+    numbers : positions of 0-d operands, in whose place a Python number may come.
 
     Returns
     -------
     callable
         Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its dtype, or if
-        the kernel's status is not 0. The caller guarantees the shapes.
+        the kernel's status is not 0. A number is rounded once, to a dtype that is floating point. The caller
+        guarantees the shapes.
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
     if not is_native("fixed"):
-        return python_builtins.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch)
+        return python_builtins.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch, numbers)
     descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
     words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
-    words += [6 + len(in_dtypes) + len(out_shape), *map(cpython_abi.descr_word, in_dtypes), *out_shape, *ints]
+    words += [7 + len(in_dtypes) + len(out_shape), sum(1 << i for i in numbers)]
+    words += [*map(cpython_abi.descr_word, in_dtypes), *out_shape, *ints]
     return _builtin("fixed", np.array(words, dtype=np.int64), descr, held)
 
 

@@ -47,27 +47,6 @@ def call(self, args, nargs):
 # f(*operands) -> ndarray | status | None.  Of two operands one may be a number, if there is a scalar kernel for it.
 # Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' dtypes].
 _ELEMENTWISE = f"""
-FLOAT32 = 11
-FLOAT64 = 12
-
-# whether an object is a number that a dtype of floats rounds once, which is then put into a cell
-def put_number(object, number, cell):
-    if number != FLOAT32 and number != FLOAT64:
-        return False
-    if has_type(object, PyFloat_Type):
-        if number == FLOAT32:
-            float32s(cell)[0] = to_float32(float64s(object)[NUMBER])
-        else:
-            cell[0] = object[NUMBER]
-        return True
-    if not put_int(object, cell):
-        return False
-    if number == FLOAT32:
-        float32s(cell)[0] = to_float32(cell[0])
-    else:
-        float64s(cell)[0] = to_float64(cell[0])
-    return True
-
 def elementwise(self, args, nargs):
     bufs = room({MAX_INPUTS + 1})
     size = room(1)

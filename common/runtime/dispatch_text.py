@@ -1,8 +1,9 @@
 """The builtins of an eager op's short way, see `common.runtime.call_text`.
 
 ``fixed``: f(*arrays) -> ndarray | None runs one kernel on operands of known forms; None, with nothing done, if one is
-not an exact, C-contiguous, aligned ndarray of its dtype, or if the kernel's status is not 0. The shapes are the
-caller's word. Table: [inputs, kernel, result descr, result rank, address of scratch or 0, offset of the kernel's ints,
+not an exact, C-contiguous, aligned ndarray of its dtype, or if the kernel's status is not 0. Where a 0-d array may come
+a number may, which a dtype of floats rounds once. The shapes are the caller's word. Table: [inputs, kernel, result
+descr, result rank, address of scratch or 0, offset of the kernel's ints, inputs that may be numbers (a bit for each),
 inputs' dtypes..., result dims..., ints...].
 
 ``find``: a table of objects by what an op is applied to: op and attributes by identity, arrays by dtype and shape,
@@ -26,16 +27,20 @@ MAX_OPERANDS = 16
 FIXED = """
 def fixed(self, args, nargs):
     bufs = room(10)
+    numbers = room(8)
     table = table_of(self)
     inputs = table[0]
     if nargs != inputs:
         return none()
     for i in range(inputs):
         arg = args[i]
-        if not is_array(arg, table[6 + i], ALIGNED_ROWS):
+        if is_array(arg, table[7 + i], ALIGNED_ROWS):
+            bufs[i] = arg[DATA]
+        elif (table[6] >> i) & 1 and put_number(arg, table[7 + i] >> 32, at(numbers, i)):
+            bufs[i] = at(numbers, i)
+        else:
             return none()
-        bufs[i] = arg[DATA]
-    out = new_array(table[2], table[3], at(table, 6 + inputs))
+    out = new_array(table[2], table[3], at(table, 7 + inputs))
     if not out:
         return 0
     bufs[inputs] = out[DATA]

@@ -95,4 +95,25 @@ def put_int(object, place):
         return False
     place[0] = value
     return True
+
+FLOAT32 = 11
+FLOAT64 = 12
+
+# whether an object is a number that a dtype of floats rounds once, which is then put into a cell
+def put_number(object, number, cell):
+    if number != FLOAT32 and number != FLOAT64:
+        return False
+    if has_type(object, PyFloat_Type):
+        if number == FLOAT32:
+            float32s(cell)[0] = to_float32(float64s(object)[NUMBER])
+        else:
+            cell[0] = object[NUMBER]
+        return True
+    if not put_int(object, cell):
+        return False
+    if number == FLOAT32:
+        float32s(cell)[0] = to_float32(cell[0])
+    else:
+        float64s(cell)[0] = to_float64(cell[0])
+    return True
 """

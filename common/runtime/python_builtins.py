@@ -77,6 +77,17 @@ def make_call(address: int) -> Callable[..., int]:
     return call
 
 
+def _number_as_array(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number as an operand of a dtype of floats; anything else as it is."""
+    if dtype.kind != "f" or type(value) not in (int, float):
+        return value
+    try:
+        with np.errstate(all="ignore"):
+            return np.array(value).astype(np.int64 if type(value) is int else np.float64).astype(dtype)
+    except OverflowError:
+        return value
+
+
 def make_elementwise(
     in_dtypes: Sequence[Any], out_dtype: Any, full: int, scalar_left: int = 0, scalar_right: int = 0
 ) -> Callable[..., Any]:
@@ -85,19 +96,10 @@ def make_elementwise(
     scalar_left_run, scalar_right_run = [_runner(a) if a else None for a in (scalar_left, scalar_right)]
     full_run = _runner(full)
 
-    def number_as_array(value: Any, dtype: np.dtype[Any], kernel: Any) -> Any:
-        if kernel is None or dtype.kind != "f" or type(value) not in (int, float):
-            return value
-        try:
-            with np.errstate(all="ignore"):
-                return np.array(value).astype(np.int64 if type(value) is int else np.float64).astype(dtype)
-        except OverflowError:
-            return value
-
     def elementwise(*arrays: Any) -> Any:
         if len(arrays) == 2 == len(dtypes) and any(type(x) is np.ndarray for x in arrays):
             kernels = (scalar_left_run, scalar_right_run)
-            arrays = tuple(map(number_as_array, arrays, dtypes, kernels))
+            arrays = tuple(_number_as_array(x, d) if k else x for x, d, k in zip(arrays, dtypes, kernels))
         if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
             return None
         run: Any = full_run
@@ -122,13 +124,15 @@ def make_fixed(
     out_dtype: Any,
     ints: Sequence[int] = (),
     scratch: int = 0,
+    numbers: Sequence[int] = (),
 ) -> Callable[..., Any]:
     """Return what `common.runtime.builtins.make_fixed` returns."""
     dtypes, shape = [np.dtype(dtype) for dtype in in_dtypes], tuple(out_shape)
     run, held = _runner(kernel), np.empty(scratch, np.uint8)
 
-    def fixed(*arrays: Any) -> Any:
-        if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
+    def fixed(*operands: Any) -> Any:
+        arrays = [_number_as_array(x, d) if i in numbers else x for i, (x, d) in enumerate(zip(operands, dtypes))]
+        if len(operands) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
             return None
         out = np.empty(shape, out_dtype)
         return None if run([*map(_data, arrays), _data(out), _data(held)], ints) else out

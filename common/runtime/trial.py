@@ -44,7 +44,7 @@ def _elementwise(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def _fixed(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
-    words = [1, _kernel(), id(x.dtype), 1, 0, 8, cpython_abi.descr_word(x.dtype), 3, 5]
+    words = [1, _kernel(), id(x.dtype), 1, 0, 9, 0, cpython_abi.descr_word(x.dtype), 3, 5]
     return make(words, x.dtype)(x) is None  # the status is not 0
 
 

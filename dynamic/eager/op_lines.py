@@ -117,7 +117,8 @@ class OpLine(Interpretation):
         for at, (op, operands, attrs, _, _) in enumerate(self.steps):
             scope |= {f"op{at}": op, f"a{at}": attrs}
             scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not StandIn}
-        lines += self.unrecorded(parts, isinstance(result, tuple), scope)
+        if not self.is_one_op(result):
+            lines += self.unrecorded(parts, isinstance(result, tuple), scope)
         for at, (_, _, attrs, nodes, names) in enumerate(self.steps):
             lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(self.given(at))},), a{at})")
             for i, (name, node) in enumerate(zip(names, nodes, strict=True)):
@@ -130,17 +131,23 @@ class OpLine(Interpretation):
         )
         return "\n".join(lines), scope
 
+    def is_one_op(self, result: Any) -> bool:
+        """Whether the result is that of one op, which is shown under its own name."""
+        if len(self.steps) != 1 or type(result) not in (tuple, StandIn):
+            return False
+        _, _, attrs, nodes, names = self.steps[0]
+        parts = result if type(result) is tuple else (result,)
+        if [x.name for x in parts] != names or (type(result) is tuple) != (len(names) > 1):
+            return False
+        return all(node.attrs is attrs for node in nodes)
+
     def describe(self, result: Any, scope: Mapping[str, Any], known: KnownLine) -> None:
         """Say of a line that is one op what it is."""
-        if len(self.steps) != 1 or type(result) not in (tuple, StandIn):
-            return
-        op, _, attrs, nodes, names = self.steps[0]
-        parts = result if type(result) is tuple else (result,)
-        if [x.name for x in parts] == names and type(result) is (tuple if len(names) > 1 else StandIn):
-            if all(node.attrs is attrs for node in nodes):
-                tensors, given = [x.name for x in self.operands if type(x) is StandIn], self.given(0)
-                order = [tensors.index(x) if x in tensors else -1 for x in given]
-                known.is_one_op(op, attrs or NO_ATTRS, order, [scope[x] for x in given if x not in tensors])
+        if self.is_one_op(result):
+            op, _, attrs, _, _ = self.steps[0]
+            tensors, given = [x.name for x in self.operands if type(x) is StandIn], self.given(0)
+            order = [tensors.index(x) if x in tensors else -1 for x in given]
+            known.is_one_op(op, attrs or NO_ATTRS, order, [scope[x] for x in given if x not in tensors])
 
     def given(self, at: int) -> list[str]:
         """The names of an op's operands."""

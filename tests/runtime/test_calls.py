@@ -147,6 +147,16 @@ def test_fixed(make):
     assert make.make_fixed(compile_kernel(ADD, "test_add"), [F32, F32], (), F32, [1])(x, y).shape == ()
 
 
+def test_fixed_takes_numbers_where_it_is_told(make):
+    x, _ = vectors(6)
+    left = make.make_fixed(compile_kernel(ADD_LEFT, "test_add_left"), [F32, F32], (6,), F32, [6], 0, [0])
+    for number in (0.1, 3, 1e30, -0.0):
+        assert left(number, x).tobytes() == (F32.type(number) + x).tobytes()
+    for other in (True, 2**70, None, "1"):
+        assert left(other, x) is None
+    assert left(x, 0.1) is None
+
+
 def test_fixed_limits_its_operands():
     with pytest.raises(ValueError, match="1 to 8 operands"):
         builtins.make_fixed(1, [F32] * 9, (), F32)
