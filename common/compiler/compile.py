@@ -254,7 +254,8 @@ def _numba_version() -> str:
 def _get(source: str, name: str, compiler: str) -> int:
     start = perf_counter()
     if source.startswith(host_kernels.MARK):
-        address = host_kernels.address(source)
+        text, symbol = host_kernels.native(source)
+        address = load_native(text, symbol) if text else host_kernels.address(source)
         _origins[source, compiler] = Origin("compiled", perf_counter() - start, start)
         return address
     key = make_key(source, compiler)

@@ -3,12 +3,17 @@
 Their source names a function of arrays and the forms of its buffers; sizes are int arguments as of any kernel, so one
 of them serves all sizes. The function's module is imported when the kernel first runs. While Python runs, another
 thread may: a program with such a kernel holds a lock, as one with a `pure_callback` does.
+
+Where Python takes longer than the library, another module has a function by the same name that writes native source
+(`common.compiler.native_source`) for the usual case: ``(kernel, python) -> text``. That code has the ABI too, and calls
+the kernel named `python` with its own arguments in all other cases.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from importlib import import_module
 from math import prod
 from threading import local
@@ -16,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.compiler import llvm_engine
 from common.core.op import NativeCall
 from common.core.sizes import Dim
 from common.core.spec import Spec
@@ -39,7 +45,7 @@ _raised = local()
 
 
 def host_call(
-    module: str, function: str, specs: Sequence[Spec], outs: Sequence[Spec], words: Sequence[Any] = ()
+    module: str, function: str, specs: Sequence[Spec], outs: Sequence[Spec], words: Sequence[Any] = (), native: str = ""
 ) -> NativeCall:
     """The call of ``module.function(*arrays, *words) -> array``, or a tuple of arrays where there are several results.
 
@@ -47,10 +53,11 @@ def host_call(
     ----------
     specs, outs : operands and results of the op.
     words : further arguments: ints and sizes, and others of which `repr` makes Python text.
+    native : the module that writes native source for the usual case.
     """
     forms = " ".join(f"{s.dtype.name}:{len(s.shape)}" for s in (*specs, *outs))
     texts = tuple(... if _is_size(x) else x for x in words)
-    source = f"{MARK}{module} {function} {len(outs)}\n{forms}\n{texts!r}\n".replace("Ellipsis", "...")
+    source = f"{MARK}{module} {function} {len(outs)} {native}\n{forms}\n{texts!r}\n".replace("Ellipsis", "...")
     ints = (*(n for s in (*specs, *outs) for n in s.shape), *(x for x in words if _is_size(x)))
     return NativeCall(source, function, ints, errors=ERRORS)
 
@@ -60,11 +67,20 @@ def _is_size(x: Any) -> bool:
 
 
 def address(source: str) -> int:
-    """The address of the kernel that a source of `host_call` describes."""
+    """The address of the kernel in Python that a source of `host_call` describes."""
     if source not in _made:
         made = _ABI(_kernel(source))
         _made[source] = made, ctypes.cast(made, ctypes.c_void_p).value or 0
     return _made[source][1]
+
+
+def native(source: str) -> tuple[str, str]:
+    """Native source for the usual case of a kernel, which leaves the rest to Python, and its name; may be empty."""
+    kernel, name = parse(source), f"python_{sha256(source.encode()).hexdigest()[:16]}"
+    text = getattr(import_module(kernel.native), kernel.name)(kernel, name) if kernel.native else ""
+    if text:
+        llvm_engine.define(f"twingrad_{name}", lambda: address(source))
+    return text, f"twingrad_native_{name}"
 
 
 def take_error() -> BaseException:
@@ -83,6 +99,7 @@ class HostKernel(NamedTuple):
     buffers : dtype and dimensions of each operand and result.
     operands : how many of them are operands.
     words : further arguments; an ellipsis stands for an int argument of the kernel, behind those that are sizes.
+    native : the module that writes native source; may be empty.
     """
 
     module: str
@@ -90,6 +107,7 @@ class HostKernel(NamedTuple):
     buffers: list[tuple[np.dtype[Any], int]]
     operands: int
     words: tuple[Any, ...]
+    native: str
 
 
 def parse(source: str) -> HostKernel:
@@ -97,14 +115,14 @@ def parse(source: str) -> HostKernel:
     from ast import literal_eval
 
     head, forms, words = source.splitlines()
-    module, name, results = head.removeprefix(MARK).split()
+    module, name, results, native = head.removeprefix(MARK).split(" ")
     buffers = [(np.dtype(dtype), int(ndim)) for dtype, ndim in (form.split(":") for form in forms.split())]
-    return HostKernel(module, name, buffers, len(buffers) - int(results), literal_eval(words))
+    return HostKernel(module, name, buffers, len(buffers) - int(results), literal_eval(words), native)
 
 
 def _kernel(source: str) -> Callable[..., int]:
     """The function behind an address, which reads and writes memory."""
-    module, name, buffers, first, arguments = parse(source)
+    module, name, buffers, first, arguments, _ = parse(source)
     found: list[Callable[..., Any]] = []
 
     def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
@@ -135,7 +153,7 @@ def is_host(call: NativeCall) -> bool:
 
 def function_of(call: NativeCall) -> Callable[..., Any]:
     """What a call of `host_call` computes, as a function of arrays alone; its module is imported when it runs."""
-    module, name, buffers, _, words = parse(call.source)
+    module, name, buffers, _, words, _ = parse(call.source)
     sizes = iter(call.ints[sum(ndim for _, ndim in buffers) :])
     values = [next(sizes) if x is ... else x for x in words]
 

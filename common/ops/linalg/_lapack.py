@@ -30,6 +30,7 @@ def lapack(
     rules: Rules = (),
     *,
     function: str | None = None,
+    native: str = "",
     nout: int = 1,
     doc: str,
     samples: Samples,
@@ -41,12 +42,13 @@ def lapack(
     ----------
     spec : its attributes are those of the op, in the order in which the function takes them.
     function : the function's name, by default that of the op.
+    native : the module that writes native source for the usual case, see `common.compiler.host_kernels`.
     """
     attrs = tuple(p for p in rule_parameters(spec) if p not in inputs)
     called = function or name
 
-    def native(specs: Sequence[Spec], outs: Sequence[Spec], values: dict[str, Any]) -> list[NativeCall]:
-        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs])]
+    def calls(specs: Sequence[Spec], outs: Sequence[Spec], values: dict[str, Any]) -> list[NativeCall]:
+        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs], native)]
 
     def oracle(*arrays: np.ndarray, **values: Any) -> Any:
         from common.kernels.linalg import lapack as functions
@@ -57,7 +59,7 @@ def lapack(
                      zip(found if type(found) is tuple else (found,), outs, strict=True))  # fmt: skip
         return made if nout > 1 else made[0]
 
-    return kernel(name, inputs, spec, native, oracle, rules, doc=doc, nout=nout, attrs=attrs, samples=samples,
+    return kernel(name, inputs, spec, calls, oracle, rules, doc=doc, nout=nout, attrs=attrs, samples=samples,
                   node_name=node_name)  # fmt: skip
 
 

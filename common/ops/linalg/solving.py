@@ -59,6 +59,7 @@ solve_: Op = lapack(
     (lambda g, first, a, user: -matmul(solve_(mT(a), g[0], user=user)[0], mT(first[0])),
      lambda g, a, user: solve_(mT(a), g[0], user=user)[0]),
     nout=2, samples=square_samples((3, 2), user=""), node_name="LinalgSolveEx",
+    native="common.kernels.linalg.small_systems",
     doc="The solution of a x = b, and LAPACK's info. d/db = a^-T g, d/da = -(a^-T g) x^T.",
 )  # fmt: skip
 
