@@ -1,11 +1,12 @@
-"""Maxima of windows that are read without loops are where an oracle finds them: among NaN, at edges, and in steps."""
+"""Windows that are read without loops, or many at a time, against an oracle: among NaN, at edges, and in steps."""
 
 import numpy as np
 import pytest
 
 from common.evaluate.kernels import compiled
-from common.kernels.arrays.windows import max_source, window_args
+from common.kernels.arrays.windows import add_source, max_source, sum_source, window_args
 from common.ops.image.windows import _max_oracle
+from tests.bits import assert_all_same_bits
 
 SIZES = (2, 5, 9)
 WINDOWS = [  # size, stride, padding, dilation
@@ -41,3 +42,34 @@ def test_maxima_of_windows(window, dtype):
         expected = _max_oracle(x, size=size, count=count, stride=stride, padding=padding, dilation=dilation)
         inside = expected >= 0  # a window that `ceil` adds may lie in the padding only
         np.testing.assert_array_equal(found[inside], expected[inside])
+
+
+def in_order(x, out, sizes, size, count, stride, padding, dilation):
+    """Add up each window into `out`, and each of its numbers to the places of the window, one by one."""
+    places = np.zeros_like(x)
+    for l in np.ndindex(*count):
+        total = x.dtype.type(0)
+        for k in np.ndindex(*size):
+            p = tuple(i * s - b + j * d for i, s, b, j, d in zip(l, stride, padding, k, dilation, strict=True))
+            if all(0 <= i < n for i, n in zip(p, sizes, strict=True)):
+                total = total + x[p]
+                places[p] = places[p] + out[l]
+        out[l] = total
+    return places
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("window", [*WINDOWS, ((1, 2, 3), (1, 2, 3), (0, 0, 1), (1, 1, 1))], ids=str)
+def test_sums_and_additions_of_windows_are_made_in_order(window, dtype):
+    size, stride, padding, dilation = window
+    rng = np.random.default_rng(1)
+    for sizes in ((2, 5, 9), (1, 4, 70), (1, 3, 1), (2, 2, 36)):
+        reach = [n + 2 * p - d * (k - 1) - 1 for n, k, _, p, d in zip(sizes, *window, strict=True)]
+        count = tuple(max(r // s + 1, 0) for r, s in zip(reach, stride, strict=True))
+        args = window_args(1, sizes, (size, count, stride, padding, dilation))
+        x, g = ((5 * rng.standard_normal(shape)).astype(dtype) for shape in (sizes, count))
+        total, places = np.full(count, 7, dtype), np.full(sizes, 7, dtype)
+        compiled(sum_source(dtype), "window_sum")(x, total, *args)
+        compiled(add_source(dtype), "window_add")(g, places, *args)
+        expected = in_order(x, g, sizes, size, count, stride, padding, dilation)
+        assert_all_same_bits([total, places], [g, expected], f"windows of {sizes}")

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
 
 UNROLLED = 27
@@ -153,8 +154,16 @@ def _limits(name: str, size: str, count: str, at: int) -> list[str]:
     ]
 
 
-def _windows(body: str, indent: int = 20) -> str:
-    """Nested loops over planes, windows `q`, and the places `p` in one, with lines before and after."""
+def _windows(body: str, whole: str = "") -> str:
+    """Nested loops over planes, windows `q`, and the places `p` in one, with lines before and after.
+
+    Parameters
+    ----------
+    body : the lines before the places of a window, for each of them, and after, with ``---`` between.
+    whole : lines for the windows of a row that are not cut at its ends, from `first` to before `last`, which begin at
+        column ``c * step - args[15]``; they are done between those before and behind. By default all are done one by
+        one.
+    """
     before, inner, after = body.split("---\n")
 
     def lines(text: str, depth: int) -> str:
@@ -162,22 +171,56 @@ def _windows(body: str, indent: int = 20) -> str:
 
     return (
         lines("d = args[1]\nh = args[2]\nw = args[3]\nod = args[7]\noh = args[8]\now = args[9]\nq = 0\nwide()\n"
-              "for plane in range(args[0]):\n    base = plane * d * h * w\n    for a in range(od):", 4)
+              "step = args[12]\nfirst = ow\nlast = ow", 4)
+        + lines(_WHOLE if whole else "", 4)
+        + lines("for plane in range(args[0]):\n    base = plane * d * h * w\n    for a in range(od):", 4)
         + lines("\n".join(_limits("a", "d", "od", 0)), 12) + lines("for b in range(oh):", 12)
-        + lines("\n".join(_limits("b", "h", "oh", 1)), 16) + lines("for c in range(ow):", 16)
-        + lines("\n".join(_limits("c", "w", "ow", 2)), indent) + lines(before, indent)
+        + lines("\n".join(_limits("b", "h", "oh", 1)), 16) + lines("for side in range(2):", 16)
+        + lines(f"if side == 1:\n{indented(whole, 4)}" if whole else "", 20)
+        + lines("start = 0 if side == 0 else last\nend = first if side == 0 else ow\nfor c in range(start, end):", 20)
+        + lines("\n".join(_limits("c", "w", "ow", 2)), 24) + lines(before, 24)
         + lines("for z in range(a0, a1, a_by):\n    for y in range(b0, b1, b_by):\n"
-                "        row = base + (z * h + y) * w\n        for v in range(c0, c1, c_by):", indent)
-        + lines("p = row + v", indent + 12) + lines(inner, indent + 12) + lines(after, indent) + lines("q += 1", indent)
+                "        row = base + (z * h + y) * w\n        for v in range(c0, c1, c_by):", 24)
+        + lines("p = row + v", 36) + lines(inner, 36) + lines(after, 24) + lines("q += ow", 16)
     )  # fmt: skip
+
+
+_WHOLE = """room = w + args[15] - (args[6] - 1) * args[18] - 1
+if args[6] > 0 and room >= 0:
+    first = min((args[15] + step - 1) // step, ow)
+    last = max(first, min(ow, room // step + 1))"""
+"""Which windows of a row are not cut at its ends."""
+
+_TOGETHER = """for z in range(a0, a1, a_by):
+    for y in range(b0, b1, b_by):
+        row = base + (z * h + y) * w - args[15]
+        for k in range({order}):
+            at = row + k * args[18]
+            if step == 1:
+                for c in range(first, last):
+                    {one}
+            elif step == 2:
+                for c in range(first, last):
+                    {two}
+            else:
+                for c in range(first, last):
+                    {more}"""
+"""An element of all windows of a row after the other: in the order of each window, or of each place if it goes back."""
+
+
+def _together(order: str, added: str) -> str:
+    """Lines for the windows that are whole; `added` is what is done at a place."""
+    one, two, more = (added.replace("PLACE", f"at + c{by}") for by in ("", " * 2", " * step"))
+    return _TOGETHER.format(order=order, one=one, two=two, more=more)
 
 
 def sum_source(dtype: Any) -> str:
     """Return the kernel that adds up each window."""
     kind = buffer_dtype(dtype)
-    body = f"total = {kind}(0)\n---\ntotal = total + x[p]\n---\nout[q] = total"
+    added = _together("args[6]", "out[q + c] = out[q + c] + x[PLACE]")
+    body = f"total = {kind}(0)\n---\ntotal = total + x[p]\n---\nout[q + c] = total"
     return f"def window_sum(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n" + (
-        _windows(body) + "    return 0\n"
+        _windows(body, f"for c in range(first, last):\n    out[q + c] = {kind}(0)\n{added}") + "    return 0\n"
     )
 
 
@@ -185,9 +228,10 @@ def add_source(dtype: Any) -> str:
     """Return the kernel that adds one number per window to all places in it."""
     kind = buffer_dtype(dtype)
     fill = f"    for i in range(args[0] * args[1] * args[2] * args[3]):\n        out[i] = {kind}(0)\n"
-    body = "value = g[q]\n---\nout[p] = out[p] + value\n---\n"
+    whole = _together("args[6] - 1, -1, -1", "out[PLACE] = out[PLACE] + g[q + c]")
+    body = "value = g[q + c]\n---\nout[p] = out[p] + value\n---\n"
     return f"def window_add(bufs, args):\n    g = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n" + (
-        fill + _windows(body) + "    return 0\n"
+        fill + _windows(body, whole) + "    return 0\n"
     )
 
 
@@ -202,7 +246,7 @@ def max_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
     floating = np.dtype(dtype).kind == "f"
     better = "x[p] > x[best] or x[p] != x[p]" if floating else "x[p] > x[best]"
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
-    body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q] = best - base"
+    body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q + c] = best - base"
     head = f"def window_max(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, int64)\n"
     if not all(type(k) is int for k in (*size, *stride, *dilation)) or not 1 <= prod(size) <= UNROLLED:
         return head + _windows(body) + "    return 0\n"
@@ -244,6 +288,6 @@ def _unrolled(
         + lines([*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
                  "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
                  "            p = base + (z * h + y) * w + v", *(f"            {line}" for line in inner),
-                 *(line.replace("out[q]", "out[q + c]") for line in after)], 6)
+                 *after], 6)
         + lines(["q += ow"], 4) + lines(["return 0"], 1)
     )  # fmt: skip
