@@ -124,8 +124,9 @@ class NativeCall(NamedTuple):
 
 
 #: Ops that engines insert themselves, by what they do: convert a dtype, copy, hold a number, fill an array with one,
-#: undo broadcasting, compare, and choose.
-CAST, COPY, NUMBER, FILL, UNBROADCAST, EQUAL, CHOOSE = "to", "clone", "constant", "full", "sum", "eq", "where"
+#: undo broadcasting, compare, choose, and add up contributions.
+CAST, COPY, NUMBER, FILL = "to", "clone", "constant", "full"
+UNBROADCAST, EQUAL, CHOOSE, ADD = "sum", "eq", "where", "add"
 
 #: Of what engines rely on, the fields that are plain data, and what an op has that does not set them.
 TRAITS: Mapping[str, Any] = {

@@ -18,6 +18,7 @@ from static.export.recorded import RecordedCall, of_graph, record
 from static.export.rerun import TapeRun, run_program
 from static.graph import Graph, Node
 from static.graph.dag import graph_of
+from static.graph.regions import LoopParts
 from static.running.python_calls import journal
 from static.tracing.trace import Trace
 
@@ -115,8 +116,11 @@ def check(program: RecordedCall) -> None:
 
     Raises
     ------
-    GraphError : an op cannot be applied to its operands, or a spec is another one.
+    GraphError : an op cannot be applied to its operands, a spec is another one, or a loop has no such sums.
     """
+    for node in program.graph.all_nodes():
+        if node.name == "loop":
+            LoopParts(node).without_sums()
     made = Trace(program.name)
     with mode.activate_trace(made), mode.GradSwitch(True):
         leaves: list[Any] = list(program.leaves)

@@ -100,8 +100,12 @@ def record(
             leaves[i] = native_array(np.asarray(x.payload if isinstance(x, TensorBase) else x), i)
     try:
         return _recorded(name, target, leaves, structure, True, whole)
-    except TwingradError:  # perhaps it writes to an argument, which it cannot if that requires grad
+    except TwingradError as error:  # perhaps it writes to an argument, which it cannot if that requires grad
+        first = error
+    try:
         return _recorded(name, target, leaves, structure, False, whole)
+    except TwingradError:
+        raise first from None
 
 
 def _recorded(

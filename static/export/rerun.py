@@ -20,11 +20,13 @@ from common.core.spec import Spec
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tensor.node import next_number
+from common.tensor.read_saved import with_edge
 from static.export.recorded import RecordedCall
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts, branches, close, room, rooms
 from static.graph.side_effects import gives
 from static.tracing.captured import Captured
+from static.tracing.trace_regions import Counted
 
 Key = tuple[int, int]
 
@@ -128,7 +130,6 @@ def run_program(program: RecordedCall, leaves: Sequence[Any], run: TapeRun) -> A
     for p, x in enumerate(given[: len(program.positions)]):
         run.env.update({("in", p, axis): n for axis, n in enumerate(x.shape)})
     run.env.update({atom: room(trace.dims, trace.next_id()) for atom in rooms(graph)})
-    run.used = {v.key for node in graph.all_nodes() for v in node.values} | {v.key for v in graph.outputs}
     run.nodes(graph, given)
     for effect in graph.effects:
         target = given[graph.inputs.index(effect.state)]
@@ -158,7 +159,6 @@ class TapeRun:
     ----------
     values : by key, tensors.
     env : sizes of the trace by the atoms of the program's.
-    used : keys of the values that something reads.
     ids : id of a node that is recorded as it is -> its id in the trace, and of what it is made of.
     """
 
@@ -166,7 +166,6 @@ class TapeRun:
         self.trace, self.quiet = trace, quiet
         self.values: dict[Key, Any] = {}
         self.env: dict[Any, Any] = {}
-        self.used: set[Key] = set()
         self.ids: dict[tuple[int, int], int] = {}
 
     def tensor(self, value: Value) -> TensorBase:
@@ -271,42 +270,47 @@ class TapeRun:
     def inside(self, region: Graph, given: Sequence[Any]) -> list[Any]:
         """TapeRun a region."""
         inner = type(self)(self.trace, self.quiet)
-        inner.env, inner.used = self.env, self.used
+        inner.env = self.env
         return inner.nodes(region, given)
 
     def loop(self, node: Node, operands: Sequence[Any]) -> list[Any]:
         """TapeRun a loop on the tape."""
         parts = LoopParts(node)
-        if parts.counted or "of" in node.attrs:
-            raise TraceError("the gradient of a loop is a program already, and has no gradient of its own here")
+        body_graph, sums = parts.without_sums()
         constants = [operands[i] for i in parts.constants]
         tests = [operands[i] for i in parts.tests]
-        own = {value.key for value in parts.body.inputs}
-        kept = [i for i in parts.stacked if parts.body.outputs[i].key not in own or node.outputs[i].key in self.used]
+        own = [k for k in range(parts.n) if k not in sums]
+        hidden = parts.hidden()
+        kept = [i for i in parts.stacked if i not in hidden]
 
         def step(leaves: list[TensorBase], _: Body | None) -> Body:
             body = Body(leaves, next_number())
-            outputs = self.inside(parts.body, [*leaves, *constants])
-            body.carried = outputs[: parts.n]
+            outputs = self.inside(body_graph, [*leaves, *constants])
+            body.carried = [outputs[i] for i in own]
             body.stacked = [outputs[i] for i in kept]
+            body.summed = {i: outputs[i] for i in sums}
             return body
 
         def holds(leaves: list[TensorBase]) -> TensorBase:
             assert parts.condition is not None
             return self.inside(parts.condition, [*leaves, *tests])[0]
 
-        given, rows = ([self.leaf(operands[i]) for i in part] for part in (parts.carried, parts.rows))
+        given, rows = [self.leaf(operands[parts.carried[k]]) for k in own], [self.leaf(operands[i]) for i in parts.rows]
         condition = None if parts.condition is None else holds
         count = None if condition else resolve(parts.length, self.env)
-        carried, stacked, _, ran = loop_run(
+        if parts.counted:
+            count = Counted(self.trace.payload(operands[0]), count)
+        carried, stacked, summed, ran = loop_run(
             Request("loop", step, given, rows, [], count, condition, parts.backwards, None)
         )  # fmt: skip
         results: list[Any] = [None] * len(node.outputs)
         if condition is not None:
             self.env[parts.room], results[-1] = ran.count.length, self.trace.wrap(ran.count.value)
-        results[: parts.n] = carried
-        for i, x in zip(kept, stacked, strict=True):
-            results[i] = x
+        for i, x in (*zip(own, carried, strict=True), *zip(kept, stacked, strict=True), *summed.items()):
+            results[i] = x  # type: ignore[call-overload]
+        edges = ran.hidden_edges() if hasattr(ran, "node") else [None] * len(own)
+        for i, k in hidden.items():  # their gradients are added last, as on the tape that was recorded
+            results[i] = with_edge(ran.engine.hidden[own.index(k)], edges[own.index(k)])
         return results
 
     def switch(self, node: Node, operands: Sequence[Any]) -> list[Any]:

@@ -82,6 +82,7 @@ class LoopEdit:
             **old.attrs, "body": body, "carried": len(self.carried), "rows": len(self.rows),
             "constants": len(self.constants),
         }  # fmt: skip
+        attrs.pop("sums", None)
         operands = [*old.operands[: int(parts.counted)]]
         operands += [entry[0] for entry in (*self.carried, *self.rows, *self.constants, *self.tests)]
         specs = [Spec(x.spec.shape, x.dtype) for x in outputs[: len(self.carried)]]

@@ -10,7 +10,8 @@ is carried, one row of each stack, and the constants; it gives what is carried o
 region ``condition``, if there is one, takes what is carried and its own constants, and gives a bool. Attributes:
 ``carried``, ``rows``, ``constants`` count operands; ``length`` is the first size of stacks; ``counted`` says that the
 number of iterations is the first operand; ``backwards``, that rows are visited from the last to the first; ``of``, in a
-gradient, is the id of the loop that it differentiates, some of whose nodes it has too, with their ids. Results: what
+gradient, is the id of the loop that it differentiates, some of whose nodes it has too, with their ids; ``sums``, there,
+says from which to which place what is carried is a sum, from zero, that the body only adds to. Results: what
 is carried at the end, the stacks, and with a condition the number of iterations. Then, and if ``counted``, ``length``
 is a size that no argument has: the number of iterations for which there is room. A run that needs more of it ends,
 and is repeated with more.
@@ -21,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.core.errors import CompileError
+from common.core.errors import CompileError, GraphError
+from common.core.op import ADD
 from common.core.sizes import Dim, DimScope, hint
 from common.core.spec import Spec
 from static.graph.nodes import Graph, GraphOp, Node, Value
@@ -132,7 +134,7 @@ class LoopParts:
     """The operands of a loop, by what they are."""
 
     def __init__(self, node: Node) -> None:
-        attrs, operands = node.attrs, node.operands
+        attrs, operands, self.node = node.attrs, node.operands, node
         self.body: Graph = attrs["body"]
         self.condition: Graph | None = attrs.get("condition")
         self.backwards, self.counted, self.length = attrs["backwards"], attrs["counted"], attrs["length"]
@@ -145,6 +147,48 @@ class LoopParts:
         self.constants = range(ends[2], ends[3])
         self.tests = range(ends[3], len(operands))
         self.stacked = range(self.n, len(self.body.outputs))
+
+    def without_sums(self) -> tuple[Graph, range]:
+        """The body that gives what it adds to each sum, in its place, and does not take it; and the places of sums.
+
+        Raises
+        ------
+        GraphError : what is said to be a sum, from zero, is none.
+        """
+        body: Graph = self.body
+        first, last = self.node.attrs.get("sums", (0, 0))
+        sums = range(first, min(last, self.n))
+        if (first, last) != (sums.start, sums.stop) or first < 0:
+            raise GraphError(f"%{self.node.id} loop: it has no sums at {first} to {last}")
+        if not sums:
+            return body, sums
+        outputs, gone = list(body.outputs), set()
+        for k in sums:
+            start = self.node.operands[self.carried[k]]
+            total = body.outputs[k].node
+            if type(start) is not Value or start.node.attrs.get("value") != 0.0 or start.node.operands:
+                raise GraphError(f"%{self.node.id} loop: its sum {k} does not start from zero")
+            if total.name != ADD or total.operands[0] is not body.inputs[k]:
+                raise GraphError(f"%{self.node.id} loop: what it carries at {k} is no sum")
+            outputs[k] = total.operands[1]
+            gone |= {body.inputs[k].node, total}
+        inputs = [x for k, x in enumerate(body.inputs) if k not in sums]
+        nodes = [node for node in body.nodes if node not in gone]
+        if self.condition is not None or any(x.node in gone for x in (*outputs, *(v for n in nodes for v in n.values))):
+            raise GraphError(f"%{self.node.id} loop: a sum is read before the loop has ended")
+        return Graph(inputs, nodes, outputs, []), sums
+
+    def hidden(self) -> dict[int, int]:
+        """The last stacks, which only its gradient reads: place among the results -> of which carried input."""
+        places = {value.key: k for k, value in enumerate(self.body.inputs[: self.n])}
+        found: dict[int, int] = {}
+        last = self.n
+        for i in reversed(self.stacked):
+            k = places.get(self.body.outputs[i].key, last)
+            if k >= last:
+                break
+            found[i] = last = k
+        return found
 
 
 def check(node: Node, stage: str) -> None:

@@ -208,6 +208,8 @@ def run_loop(trace: Recorder, request: Request) -> Ran:
     attrs["length"] = length
     if stacks is not None:
         attrs["of"] = stacks.node
+    if sums:
+        attrs["sums"] = (len(carried), len(carried) + len(sums))
     operands = [
         *([count.value] if counted else []),
         *carried_operands,

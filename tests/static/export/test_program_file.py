@@ -51,6 +51,19 @@ def small():
     return saved(called(mixed, X, W))
 
 
+@functools.cache
+def looped():
+    """The slope of a scan, which has sums."""
+    weight = static.nn.Parameter(static.tensor(W[0]))
+
+    def slope(x, w):
+        last, rows = static.scan(lambda c, row: (((c * weight).sin() + row) * w[0], c), x[0] * 1, x)
+        (g,) = static.autograd.grad(last.sum() + rows.sum(), [weight], create_graph=True)
+        return g.square().sum()
+
+    return saved(called(slope, X, W))
+
+
 def test_a_loaded_function_has_the_bits_and_gradients_of_the_saved_one_at_new_sizes():
     again = loaded(small())
     for n in (3, 7, 2):
@@ -197,9 +210,9 @@ def test_every_altered_byte_and_every_cut_is_noticed():
             program_file.of_bytes(data[:end])
 
 
-def edited(change):
+def edited(change, data=None):
     """The file with another program, and a checksum that says so."""
-    with zipfile.ZipFile(io.BytesIO(small())) as archive:
+    with zipfile.ZipFile(io.BytesIO(data or small())) as archive:
         about = json.loads(archive.read(program_file.PROGRAM))
         weights = archive.read(program_file.WEIGHTS)
     change(about)
@@ -226,13 +239,17 @@ HOSTILE: tuple[Any, ...] = (None, -1, 10**30, 0, True, "x", "__import__('os')", 
            {"dim": [[[[["//", [], []]], 1]], 3]})  # fmt: skip
 
 
-def test_a_hostile_program_gives_an_error_or_is_a_program():
-    with zipfile.ZipFile(io.BytesIO(small())) as archive:
+@pytest.mark.parametrize("program", [small, looped])
+def test_a_hostile_program_gives_an_error_or_is_a_program(program):
+    with zipfile.ZipFile(io.BytesIO(program())) as archive:
         places = list(paths(json.loads(archive.read(program_file.PROGRAM))))[1:]
     rng = np.random.default_rng(1)
+    sums = [x for x in places if "sums" in x]
+    assert bool(sums) is (program is looped)
     refused = 0
-    for _ in range(60):
-        path, value = places[rng.integers(len(places))], HOSTILE[rng.integers(len(HOSTILE))]
+    for k in range(60):
+        some = sums if sums and k % 4 == 0 else places
+        path, value = some[rng.integers(len(some))], HOSTILE[rng.integers(len(HOSTILE))]
 
         def change(about, path=path, value=value):
             for key in path[:-1]:
@@ -240,8 +257,7 @@ def test_a_hostile_program_gives_an_error_or_is_a_program():
             about[path[-1]] = value
 
         try:
-            f = program_file.of_bytes(edited(change))
-            f(X, W)
+            program_file.of_bytes(edited(change, program()))(static.tensor(X, requires_grad=True), W)
         except TwingradError:
             refused += 1
     assert refused > 30

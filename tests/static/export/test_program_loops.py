@@ -46,9 +46,24 @@ class Nested(nn.Module):
         return static.scan(row, x[0], x)
 
 
+class Counting(nn.Module):
+    """A loop of integers whose body reads a parameter, and one that gives every state, read by several ops."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(static.tensor([0.5, 0.25, 0.125]))
+
+    def forward(self, x):
+        n = static.fori_loop(0, 3, lambda i, n: n + (self.scale > 0.2 * i).sum(), 0)
+        w = self.scale
+        last, states = static.scan(lambda c, row: (c * w * w + (w * c).sin() * row / (c * c + 1) + w.exp(), c), x[0], x)
+        return last * n, states
+
+
 MODELS = {
     "rnn": lambda: nn.RNN(3, 4, batch_first=True), "lstm": lambda: nn.LSTM(3, 4, 2, batch_first=True),
     "gru": lambda: nn.GRU(3, 4, bidirectional=True), "scan": Scanned, "nested": Nested,
+    "counting": Counting,
 }  # fmt: skip
 
 
@@ -109,6 +124,33 @@ def test_a_model_is_run_and_differentiated(tmp_path, name):
     found = dict(loaded.named_parameters())
     for name, x in model.named_parameters():
         assert found[name].grad.numpy().tobytes() == x.grad.numpy().tobytes(), name
+
+
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["scan", "nested", "counting", pytest.param("lstm", marks=pytest.mark.slow)])
+def test_the_gradient_of_a_loop_is_differentiated(tmp_path, name, order):
+    static.manual_seed(0)
+    model = MODELS[name]()
+
+    def slope(x):
+        x = x * 1
+        y = sum(y.sin().sum() for y in flatten(model(x))[0])
+        for _ in range(order):
+            slopes = static.autograd.grad(y, [x, *model.parameters()], create_graph=True)
+            y = sum(g.square().sum() for g in slopes)
+        return y
+
+    static.save(static.export(slope, X), tmp_path / "slope.tw")
+    loaded = static.load(tmp_path / "slope.tw")
+    state, gradients = static.get_rng_state(), []
+    for f in (slope, loaded):
+        static.set_rng_state(state)
+        x = static.tensor(X * 2, requires_grad=True)
+        f(x).backward()
+        gradients.append(x.grad)
+    assert_same_bits(gradients[1], gradients[0])
+    found = sorted(y.grad.numpy().tobytes() for y in loaded.parameters())
+    assert found == sorted(y.grad.numpy().tobytes() for y in model.parameters())
 
 
 @pytest.mark.parametrize("name", core(WORKLOADS, lambda name: False, lambda name: share(name, 7) != 0))
