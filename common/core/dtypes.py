@@ -25,6 +25,7 @@ class Elementwise(Hashable, Protocol):
     domain: str
     result: Any
     refuses: str
+    refusals: tuple[str, ...]
 
 
 float32 = np.dtype(np.float32)
@@ -114,8 +115,10 @@ def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], .
     """The same, of what it depends on: per operand dtype, whether it has dimensions, and weakness."""
     specs = [Spec((2,) * dimensions, dtype, weak) for dtype, dimensions, weak in kinds]
     dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
-    if dtype.kind in op.refuses:
-        raise DTypeError(f"{op.name}(): not implemented for {dtype.name}")
+    bools = sum(spec.dtype == bool_ for spec in specs)
+    if dtype.kind in op.refuses or ("B" in op.refuses and bools):
+        said = f"{op.refusals[: max(bools, 1)][-1]} " if op.refusals else ""
+        raise DTypeError(f"{said}{op.name}(): not implemented for {'bool' if 'B' in op.refuses else dtype.name}")
     if op.domain == "float" and dtype.kind != "f":
         dtype = float64 if weak else _default
     elif op.domain == "bool":

@@ -137,7 +137,7 @@ TRAITS: Mapping[str, Any] = {
 
 #: The same for all fields that a definition may set.
 DEFAULTS: Mapping[str, Any] = {
-    **TRAITS, **dict.fromkeys(("samples", "scalar", "strided", "native", "forward", "oracle", "array")),
+    **TRAITS, "refusals": (), **dict.fromkeys(("samples", "scalar", "strided", "native", "forward", "oracle", "array")),
 }  # fmt: skip
 
 
@@ -177,7 +177,9 @@ class Op:
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
     costly : whether computing it costs clearly more than loading its result; of elementwise ops.
-    refuses : kinds of dtype for which it is not defined, of "b", "iu", "f"; of elementwise ops.
+    refuses : kinds of dtype for which it is not defined, of "b", "iu", "f", or "B" if no operand may be of bools; of
+        elementwise ops.
+    refusals : what it says first where it refuses: with one operand of bools or none, with two; () for nothing.
     product : whether it multiplies matrices: its cost grows with the sizes of all three.
     literal : whether its value is an attribute: it has no operands and runs nothing.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
@@ -201,7 +203,7 @@ class Op:
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
         "product", "literal", "versions", "casts", "copies", "form_only", "fill", "neutral", "involution",
-        "indexed", "parts",
+        "indexed", "parts", "refusals",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -221,6 +223,7 @@ class Op:
     product: bool
     literal: bool
     refuses: str
+    refusals: tuple[str, ...]
     versions: tuple[float, ...]
     casts: bool
     copies: bool

@@ -312,3 +312,23 @@ def a_function_knows_the_class_of_its_node(tw):
             return g
 
     assert Same.apply(_leaf(tw, 1.0)).grad_fn.__class__ is Same._backward_cls
+
+
+def bools_are_not_subtracted(tw):
+    b = tw.tensor([True, False])
+    for negate in (lambda: -b, lambda: b.neg(), lambda: tw.negative(b), lambda: b.clone().neg_()):
+        with pytest.raises(RuntimeError, match=r"Negation, the `-` operator, on a bool tensor is not supported"):
+            negate()
+    for subtract in (lambda: b - b, lambda: b - True, lambda: tw.sub(b, b), lambda: tw.rsub(b, b)):
+        with pytest.raises(RuntimeError, match=r"Subtraction, the `-` operator, with two bool tensors is not supp"):
+            subtract()
+    x = tw.ones(2)
+    for subtract in (
+        lambda: b - 1, lambda: 1 - b, lambda: b - 1.5, lambda: x - b, lambda: b - x, lambda: x - True,
+        lambda: x.sub_(b), lambda: b - tw.tensor([1, 2]),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=r"Subtraction, the `-` operator, with a bool tensor is not supported"):
+            subtract()
+    with pytest.raises(TypeError, match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type"):
+        _ = ~x
+    assert (~b).tolist() == [False, True]

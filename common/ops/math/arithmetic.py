@@ -27,7 +27,13 @@ sub = elementwise(
     "sub", lambda a, b: a - b,
     (lambda g: g,
      lambda g: -g),
-    doc="a - b. d/da = 1, d/db = -1.", domain="number",
+    doc="a - b. d/da = 1, d/db = -1.", domain="number", refuses="B",
+    refusals=(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+        "the `~` or `logical_not()` operator instead.",
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+        "operator instead.",
+    ),
 )  # fmt: skip
 
 mul = elementwise(
@@ -45,7 +51,13 @@ div = elementwise(
     neutral=((1, 1),),
 )  # fmt: skip
 
-neg = elementwise("neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number", involution=True)
+neg = elementwise(
+    "neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number", involution=True, refuses="B",
+    refusals=(
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+        "`~` or `logical_not()` operator instead.",
+    ),
+)  # fmt: skip
 
 abs = elementwise(
     "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", domain="number"

@@ -9,7 +9,9 @@ bitwise_and = elementwise("bitwise_and", lambda a, b: a & b, doc="Bits that both
 bitwise_or = elementwise("bitwise_or", lambda a, b: a | b, doc="Bits that either has.", refuses="f", draw=whole)
 bitwise_xor = elementwise("bitwise_xor", lambda a, b: a ^ b, doc="Bits that one of both has.", refuses="f", draw=whole)
 bitwise_not = elementwise("bitwise_not", lambda x: ~x, doc="Bits that x has not; not x for bools.", refuses="f",
-                          draw=whole)  # fmt: skip
+                          draw=whole, refusals=(
+                              "~ (operator.invert) is only implemented on integer and Boolean-type tensors.",
+                          ))  # fmt: skip
 bitwise_left_shift = elementwise(
     "bitwise_left_shift", lambda a, b: a << b, refuses="bf", draw=whole,
     doc="a * 2^b, wrapped; 0 where b is negative or not below the width.",
