@@ -67,3 +67,20 @@ def scheduled_steps(tw):
     ]  # fmt: skip
     assert _steps(tw, 10, wait=1, warmup=1, active=2, repeat=2, skip_first=1) == [(5, 2, 1), (9, 2, 1)]
     assert _steps(tw, 4, wait=0, warmup=1, active=5, repeat=1) == [(4, 3, 2)]
+
+
+def events_and_options_of_the_table(tw):
+    layer, x = tw.nn.Linear(4, 3), tw.randn(5, 4)
+    with tw.autograd.profiler.profile(record_shapes=True) as p, tw.autograd.profiler.record_function("outer"):
+        (layer(x) * 2).tanh()
+    found = [e for e in p.function_events if e.name.removeprefix("aten::") in ("mul", "tanh")]
+    assert [e.name.removeprefix("aten::") for e in found] == ["mul", "tanh"]
+    assert found[1].input_shapes == [[5, 3]]
+    assert str(p) == p.table()
+    assert "outer" in str(p)
+    assert p.self_cpu_time_total > 0
+    table = p.table(header="TITLE", row_limit=10, max_src_column_width=300, max_name_column_width=20)
+    assert "TITLE" in table
+    top = p.table(top_level_events_only=True)
+    assert "outer" in top
+    assert "tanh" not in top

@@ -32,7 +32,7 @@ def test_ops_and_rules_in_their_order():
         y.backward()
     assert names(p) == ["mul", "sum", "ones_like", "backward", "SumBackward0", "MulBackward0"]
     mul, total, _, whole, *rules = p.events()
-    assert (mul.input_shapes, total.input_shapes) == ([(2,), (2,)], [(2,)])
+    assert (mul.input_shapes, total.input_shapes) == ([[2], [2]], [[2]])
     assert mul.source[:2] == rules[1].source[:2] == (__file__, line)
     assert whole.source[:2] == (__file__, line + 1)
     assert [e.sequence_nr for e in rules] == [total.sequence_nr, mul.sequence_nr]
@@ -170,7 +170,7 @@ def test_compiled_calls_and_regions():
         region(x).sum().backward()
     assert out.tolist() == compiled(np.ones(3, np.float32)).tolist()
     assert names(p, "compiled") == ["compiled"] * 2
-    assert p.events()[0].input_shapes == [(3,)]
+    assert p.events()[0].input_shapes == [[3]]
     assert p.events()[0].source[0] == __file__
     assert names(p, "rule") == ["SumBackward0", "RegionBackward", "ExpBackward0", "MulBackward0"]
 
@@ -189,7 +189,7 @@ def test_the_table():
     assert text.splitlines()[3].split()[0] == "mul"
     assert text.splitlines()[3].endswith(" 3")
     shaped = p.key_averages(group_by_input_shape=True)
-    assert [e.input_shapes for e in shaped if e.key == "exp"] == [[(1,)], [(2,)]]
+    assert [e.input_shapes for e in shaped if e.key == "exp"] == [[[1]], [[2]]]
     assert "[[2], [2]]" in str(shaped)
     by_line = p.key_averages(group_by_stack_n=1)
     assert len([e for e in by_line if e.key == "exp"]) == 2

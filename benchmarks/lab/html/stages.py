@@ -112,7 +112,7 @@ def _eager(rung: Any, dynamic: ModuleType) -> list[dict[str, Any]]:
         rung.call(*rung.inputs[0])
     return [
         {"name": event.name, "kind": event.kind, "file": event.source[0], "line": event.source[1],
-         "shapes": str([list(shape) for shape in event.input_shapes])}
+         "shapes": str(event.input_shapes)}
         for event in profile.events()
         if event.kind in ("op", "rule", "backward")
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -26,8 +27,9 @@ class FunctionEvent:
     thread : the thread's number.
     start_ns, end_ns : nanoseconds of `time.perf_counter_ns`.
     self_ns : nanoseconds without the events inside.
-    input_shapes : of the operands; of a rule those of the gradients that it gets; () for numbers.
+    input_shapes : of the operands; of a rule those of the gradients that it gets; [] for numbers.
     sequence_nr : number of the node that an op has put on the tape, and whose rule a rule is; -1 for none.
+    inside : whether another event of its thread was open; known to `EventList.ordered`.
     """
 
     name: str
@@ -36,10 +38,11 @@ class FunctionEvent:
     start_ns: int
     end_ns: int
     self_ns: int
-    input_shapes: list[tuple[int, ...]]
+    input_shapes: list[list[int]]
     sequence_nr: int
     code: CodeType | None
     lasti: int
+    inside: bool = False
 
     count = 1
 
@@ -84,14 +87,16 @@ class FunctionEventAvg:
     count : how many.
     cpu_time_total, self_cpu_time_total : microseconds, with and without the events inside.
     input_shapes, stack : those of the first; of all, if they were grouped by it.
+    inside : whether all of them lie inside other events.
     """
 
     key: str
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    input_shapes: list[tuple[int, ...]]
+    input_shapes: list[list[int]]
     stack: list[str]
+    inside: bool = False
 
     @property
     def name(self) -> str:
@@ -119,13 +124,37 @@ class EventList(list[Any]):
         """Microseconds of all events, each moment counted once."""
         return float(sum(event.self_cpu_time_total for event in self))
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
+    @classmethod
+    def ordered(cls, events: Iterable[FunctionEvent]) -> EventList:
+        """Events in the order of their beginning, with what lies inside others marked."""
+        found = cls(sorted(events, key=lambda event: (event.start_ns, -event.end_ns)))
+        ends: dict[int, int] = {}
+        for event in found:
+            end = ends.get(event.thread, 0)
+            event.inside = event.end_ns <= end
+            ends[event.thread] = max(end, event.end_ns)
+        return found
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
         """The events as text.
 
         Parameters
         ----------
         sort_by : "cpu_time_total", "self_cpu_time_total", "cpu_time" or "count", largest first; None keeps the order.
         row_limit : how many rows; -1 for all.
+        max_src_column_width, max_name_column_width, max_shapes_column_width : characters of a line of the program, a
+            name and input shapes; longer ones are cut.
+        header : a line above.
+        top_level_events_only : leave out what lies inside other events.
 
         Raises
         ------
@@ -133,7 +162,8 @@ class EventList(list[Any]):
         """
         if sort_by is not None and sort_by not in SORTS:
             raise ArgumentError(f"sort_by should be one of {SORTS} or None, got {sort_by!r}")
-        rows = sorted(self, key=lambda e: -getattr(e, sort_by)) if sort_by else list(self)
+        rows = [e for e in self if not (top_level_events_only and e.inside)]
+        rows = sorted(rows, key=lambda e: -getattr(e, sort_by)) if sort_by else rows
         rows = rows if row_limit < 0 else rows[:row_limit]
         whole = self.self_cpu_time_total or 1.0
         head = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
@@ -141,13 +171,17 @@ class EventList(list[Any]):
         cells = [head]
         for e in rows:
             own, total = e.self_cpu_time_total, e.cpu_time_total
-            cells.append([e.key, f"{own / whole:.2%}", _time(own), f"{total / whole:.2%}", _time(total)])
+            name = _cut(e.key, max_name_column_width)
+            cells.append([name, f"{own / whole:.2%}", _time(own), f"{total / whole:.2%}", _time(total)])
             cells[-1] += [_time(e.cpu_time), str(e.count)]
-            cells[-1] += [str([list(s) for s in e.input_shapes])] * self.by_shape + e.stack[:1] * self.by_line
+            shapes, lines = str(e.input_shapes), e.stack[:1]
+            cells[-1] += [_cut(shapes, max_shapes_column_width)] * self.by_shape
+            cells[-1] += [_cut(line, max_src_column_width) for line in lines * self.by_line]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         rule = "  ".join("-" * width for width in widths)
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join([rule, lines[0], rule, *lines[1:], rule, f"Self CPU time total: {_time(whole)}"])
+        above = [] if header is None else [rule, header]
+        return "\n".join([*above, rule, lines[0], rule, *lines[1:], rule, f"Self CPU time total: {_time(whole)}"])
 
     def __str__(self) -> str:
         return self.table()
@@ -157,7 +191,7 @@ def averages(events: EventList, by_shape: bool, by_line: bool) -> EventList:
     """Events of one name together, and if asked of one shape or line, in the order of the first of each."""
     groups: dict[Any, list[FunctionEvent]] = {}
     for event in events:
-        shapes = tuple(event.input_shapes) if by_shape else ()
+        shapes = str(event.input_shapes) if by_shape else ""
         groups.setdefault((event.name, shapes, event.source if by_line else ()), []).append(event)
     found = EventList(
         FunctionEventAvg(
@@ -167,6 +201,7 @@ def averages(events: EventList, by_shape: bool, by_line: bool) -> EventList:
             sum(event.self_cpu_time_total for event in group),
             group[0].input_shapes,
             group[0].stack,
+            all(event.inside for event in group),
         )
         for group in groups.values()
     )
@@ -200,6 +235,11 @@ def chrome_trace(events: EventList) -> str:
             start = {"pid": process, "tid": forward.thread, "ts": (forward.start_ns - origin) / 1e3}
             out += [{"ph": "s", **flow, **start}, {"ph": "f", "bp": "e", **flow, **where}]
     return json.dumps({"displayTimeUnit": "ms", "traceEvents": out})
+
+
+def _cut(text: str, width: int) -> str:
+    """A text of at most `width` characters."""
+    return text if len(text) <= width else f"{text[: max(width - 3, 0)]}..."
 
 
 def _time(microseconds: float) -> str:

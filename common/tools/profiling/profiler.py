@@ -84,9 +84,9 @@ class profile(Watching):
     >>> with profile() as p:
     ...     (x * x).sum().backward()
     >>> [(event.name, event.input_shapes) for event in p.events() if event.kind == "op"]
-    [('mul', [(2,), (2,)]), ('sum', [(2,)]), ('ones_like', [()])]
+    [('mul', [[2], [2]]), ('sum', [[2]]), ('ones_like', [[]])]
     >>> [(event.name, event.input_shapes) for event in p.events() if event.kind == "rule"]
-    [('SumBackward0', [()]), ('MulBackward0', [(2,)])]
+    [('SumBackward0', [[]]), ('MulBackward0', [[2]])]
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class profile(Watching):
             thread.spans[-1][1] += end - start
         if not self._action.records:
             return
-        shapes = [tuple(getattr(x, "shape", ())) for x in operands]
+        shapes = [list(getattr(x, "shape", ())) for x in operands]
         own = end - start - inner
         self._events.append(FunctionEvent(name, kind, thread.ident, start, end, own, shapes, number, *frame))
 
@@ -211,7 +211,17 @@ class profile(Watching):
 
     def events(self) -> EventList:
         """All events in the order of their beginning."""
-        return EventList(sorted(self._events, key=lambda event: (event.start_ns, -event.end_ns)))
+        return EventList.ordered(self._events)
+
+    @property
+    def function_events(self) -> EventList:
+        """`events`, by the name of `torch.autograd.profiler`."""
+        return self.events()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of all events, without those inside others counted twice."""
+        return self.events().self_cpu_time_total
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
         """Events of one name together; its `table` prints.
@@ -223,9 +233,12 @@ class profile(Watching):
         """
         return averages(self.events(), group_by_input_shape, group_by_stack_n > 0)
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """The table of `key_averages`."""
-        return self.key_averages().table(sort_by, row_limit)
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The table of `key_averages`, with the options of `EventList.table`."""
+        return self.key_averages().table(sort_by, row_limit, **options)
+
+    def __str__(self) -> str:
+        return self.table()
 
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a file for chrome://tracing and Perfetto, with an arrow from each forward op to its gradient rule.
