@@ -331,6 +331,9 @@ def _with_shape(x: Any, cotangent: Any = None, materialize: bool = False) -> Any
         return x
     if isinstance(x.edge, TensorBase):
         return x.edge
+    if x.form is not None and not materialize:
+        shape, dtype = x.form
+        return wrap(np.broadcast_to(np.zeros((), dtype), shape))
     if cotangent is None:
         why = "materialize_grads cannot be used when the given input is a GradientEdge: " if materialize else ""
         raise GradientError(

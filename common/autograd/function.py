@@ -162,7 +162,7 @@ class Function:
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
         elif recording or any(t is not None for t in tangents):
-            outputs = [_shown(cls, y, args) if not among(y, ctx._dirty) else y for y in outputs]
+            outputs = _shown(cls, ctx, args, outputs)
         made = tuple(outputs) if isinstance(result, tuple) else outputs[0]
         if any(t is not None for t in tangents):
             constant = tuple(new for old, new in zip(shown, outputs, strict=True) if among(old, ctx._constant))
@@ -174,8 +174,7 @@ class Function:
 
 def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge], outputs: list[Any]) -> list[Any]:
     """The results as outputs of one node."""
-    # a result that is an argument becomes a tensor of its own, unless the function has overwritten it
-    returned = [_shown(cls, y, args) if not among(y, ctx._dirty) else y for y in outputs]
+    returned = _shown(cls, ctx, args, outputs)
     constant = [among(y, ctx._constant) for y in outputs]
     op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args], constant)
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
@@ -211,17 +210,19 @@ def _bound(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return bound.args, bound.kwargs
 
 
-def _shown(function: Any, y: Any, args: Sequence[Any]) -> Any:
-    """A result that may show memory of an argument: an argument itself becomes a tensor of its own."""
-    if not isinstance(y, TensorBase):
-        return y
-    if any(y is x for x in args):
-        shown = y.detach()
-        make_opaque(shown, y, function.__name__)
-        return shown
-    if type(getattr(y, "_family", None)) is tuple:
-        make_opaque(y, y, function.__name__)
-    return y
+def _shown(function: Any, ctx: FunctionCtx, args: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """Results that may show memory of arguments: an argument that was not overwritten becomes a tensor of its own."""
+    several = sum(isinstance(y, TensorBase) and not among(y, ctx._constant) for y in outputs) > 1
+    shown = list(outputs)
+    for position, y in enumerate(outputs):
+        if not isinstance(y, TensorBase) or among(y, ctx._dirty):
+            continue
+        if among(y, args):
+            shown[position] = y.detach()
+            make_opaque(shown[position], y, function.__name__, several)
+        elif type(getattr(y, "_family", None)) is tuple:
+            make_opaque(y, y, function.__name__, several)
+    return shown
 
 
 def _payload(x: TensorBase) -> Any:

@@ -32,6 +32,7 @@ class FunctionCtx:
         self._materialize_non_diff_grads = True
         self._for_forward: tuple[Any, ...] | None = None
         self._node: Any = None
+        self._left: Any = None
 
     def __getattr__(self, name: str) -> Any:
         node = self._node() if "_node" in self.__dict__ and self._node is not None else None
@@ -85,14 +86,15 @@ class FunctionCtx:
         if self._for_forward is not None:
             return self._for_forward
         node = self._node() if self._node is not None else None
-        if node is None or node.saved is None:
-            if node is None:
-                return self._to_save
+        if node is None and self._node is None:
+            return self._to_save
+        saved = self._left if node is None else node.saved
+        if saved is None:
             raise GraphFreedError(
                 "Trying to access saved tensors after they have already been freed. Specify retain_graph=True if you "
                 "need to backward through the graph a second time."
             )
-        return tuple(None if x is None else x.restore(node) for x in node.saved)
+        return tuple(None if x is None else x.restore(node) for x in saved)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -116,12 +118,11 @@ class SavedForBackward(NamedTuple):
     output: int | None
     itself: Any = None
 
-    def restore(self, node: Node) -> TensorBase:
-        """The tensor with its history."""
+    def restore(self, node: Node | None) -> TensorBase:
+        """The tensor with its history; a result of a node that is gone has none."""
         if self.itself is not None and self.itself.payload is self.payload:
             return self.itself
-        edge = self.edge if self.output is None else (node, self.output) if self.output else node
-        return with_edge(self.payload, edge)
+        return with_edge(self.payload, _edge_of(self, node))
 
 
 class PackedForBackward(NamedTuple):
@@ -132,10 +133,16 @@ class PackedForBackward(NamedTuple):
     output: int | None
     payload: None = None  # no array that a write could reach
 
-    def restore(self, node: Node) -> TensorBase:
+    def restore(self, node: Node | None) -> TensorBase:
         """What the unpack hook returns, with the history of the saved tensor."""
-        edge = self.edge if self.output is None else (node, self.output) if self.output else node
-        return unpacked(self.slot.open(), edge)
+        return unpacked(self.slot.open(), _edge_of(self, node), alone=True)
+
+
+def _edge_of(saved: SavedForBackward | PackedForBackward, node: Node | None) -> Edge:
+    """Where the gradient of a saved tensor goes."""
+    if saved.output is None or node is None:
+        return saved.edge
+    return (node, saved.output) if saved.output else node
 
 
 def _require_tensors(given: tuple[Any, ...], told: str) -> None:

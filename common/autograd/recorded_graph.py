@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from common.autograd.backward_pass import collect, leading_to
 from common.core.digraph import digraph
 from common.core.errors import GradientError
@@ -23,10 +25,12 @@ class GradientEdge(NamedTuple):
     ----------
     node : what made the tensor; for a leaf its AccumulateGrad.
     output_nr : which of the node's results it is.
+    form : shape and dtype of the tensor, where they are known.
     """
 
     node: Any
     output_nr: int
+    form: Any = None
 
     @property
     def ownership_token(self) -> None:
@@ -59,8 +63,9 @@ def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise GradientError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node = tensor.grad_fn
-    return GradientEdge(accumulate_grad(tensor) if node is None else node, tensor.output_nr)
+    node, array = tensor.grad_fn, tensor.payload
+    form = (array.shape, array.dtype) if isinstance(array, np.ndarray) else None
+    return GradientEdge(accumulate_grad(tensor) if node is None else node, tensor.output_nr, form)
 
 
 def iter_graph(roots: Any) -> Iterator[Node | AccumulateGrad]:

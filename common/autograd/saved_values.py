@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from common.autograd.backward_pass import freed
+from common.autograd.function_context import PackedForBackward
 from common.core.aliases import RENAMED_IN
-from common.core.errors import GradientError, MissingAttributeError
+from common.core.errors import ArgumentError, GradientError, MissingAttributeError
 from common.core.members import give
 from common.core.op import REGISTRY, Op, rules_changed
 from common.tensor import write_log
 from common.tensor.base import TensorBase
 from common.tensor.node import FunctionNode, Node
-from common.tensor.packed_values import Packed, pack_saved
+from common.tensor.packed_values import Packed, pack, pack_saved
 from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import positions_read
 
@@ -55,22 +56,41 @@ class SavedTensor:
             raise GradientError("Trying to create a SavedTensor object from Python is forbidden.")
         self._node, self._position = node, position
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+    def register_hooks(self, pack_hook: Any = None, unpack_hook: Any = None) -> None:
         """Send the value through ``pack_hook(tensor)`` now, and ``unpack_hook(packed)`` when backward reads it.
 
         Raises
         ------
         GraphFreedError : it is gone.
-        GradientError : it has hooks already.
+        GradientError : it has hooks already, or is None.
+        ArgumentError : there are not two functions.
         """
-        saved = self._node.saved
-        if saved is None:
-            raise freed(self._node)
-        if type(saved) is Packed and self._position in saved.packed_at:
-            raise GradientError(
-                f"a saved value of {self._node.name()} has hooks already: another pair would never see the value"
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise ArgumentError(
+                "register_hooks(): incompatible function arguments: it takes two functions, pack_hook and unpack_hook, "
+                f"but got {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
             )
-        pack_saved(self._node, (pack_hook, unpack_hook), self._position)
+        node, position = self._node, self._position
+        saved = node.saved
+        if saved is None:
+            raise freed(node)
+        function = node.op.kind == "function"
+        value: Any = saved[position] if function else None
+        if function and value is None:
+            raise GradientError(
+                f"Calling register_hooks on a saved tensor with value None is forbidden: value {position} that "
+                f"{node.name()} saves is None."
+            )
+        if type(value) is PackedForBackward or (type(saved) is Packed and position in saved.packed_at):
+            raise GradientError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set: another pair would never "
+                f"see the value that {node.name()} saves. Hint: only one pair of hooks is allowed at a time."
+            )
+        if function:
+            packed = PackedForBackward(pack(value.payload, (pack_hook, unpack_hook)), value.edge, value.output)
+            node.saved = (*saved[:position], packed, *saved[position + 1 :])
+        else:
+            pack_saved(node, (pack_hook, unpack_hook), position)
 
 
 def _position(node: Node, name: str) -> int:
@@ -129,18 +149,32 @@ def _of_function(node: Node) -> tuple[Any, ...]:
     return found
 
 
+def _raw_of_function(node: Node) -> tuple[SavedTensor, ...]:
+    """The places of what a `Function` saved, for hooks.
+
+    Raises
+    ------
+    AttributeError : the node is no Function's.
+    GraphFreedError : they are gone.
+    """
+    return tuple(SavedTensor(node, position) for position, _ in enumerate(_of_function(node)))
+
+
 def _names(node: Node) -> list[str]:
     """The attributes of a node, without the names of values that nodes of other ops save."""
     own = {*saved_names(node.op), *getattr(node.op, "attrs", ())}
     parts = ((name, *name.partition("saved_")) for name in object.__dir__(node))
     has_context = isinstance(node, FunctionNode)
     unset = [name for name in ("_hooks", "_metadata") if not hasattr(node, name)]
-    unset += [] if has_context else ["saved_tensors"]
+    unset += [] if has_context else ["saved_tensors", "_raw_saved_tensors"]
     found = [n for n, before, _, value in parts if n not in unset and (before not in ("_", "_raw_") or value in own)]
     return [*found, *vars(node.attrs)] if has_context else found
 
 
-give(Node, {"saved_tensors": property(_of_function), "__dir__": _names})
+give(
+    Node,
+    {"saved_tensors": property(_of_function), "_raw_saved_tensors": property(_raw_of_function), "__dir__": _names},
+)
 
 
 def _show_values(op: Op) -> None:

@@ -67,11 +67,7 @@ def path_of(x: Any, name: str) -> Path:
     for step in steps:
         if step.position is not None and step.op.parts != "slices":
             function = step.op.node_name.rstrip("0123456789").removesuffix("Backward")
-            raise GradientError(
-                f"{name}_(): Output {step.position} of {function} is a view and is being modified inplace. "
-                "This view is the output of a function that returns multiple views. Such functions do not allow the "
-                "output views to be modified inplace; use a slice, or the functional form"
-            )
+            raise _one_of_several(name, step.position, function)
     if (name not in _FILLS and repeats(x)) or in_windows(x):
         raise overlap(name)
     return path_along(steps, base)
@@ -82,11 +78,22 @@ def _refusal(place: Place, name: str) -> GradientError:
     why = place[5]
     if type(why) is not Opaque:
         return GradientError(f"{name}_(): {_REFUSALS[why]}")
+    if why.several:
+        return _one_of_several(name, 0, why.function)
     return GradientError(
         f"{name}_(): Output 0 of {why.function} is a view and is being modified inplace. This view was created "
         "inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
         "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
         "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    )
+
+
+def _one_of_several(name: str, position: int, function: str) -> GradientError:
+    """The error for a write with history to one of the views that a function returns."""
+    return GradientError(
+        f"{name}_(): Output {position} of {function} is a view and is being modified inplace. This view is the output "
+        "of a function that returns multiple views. Such functions do not allow the output views to be modified "
+        "inplace; use a slice, or the functional form"
     )
 
 

@@ -174,8 +174,8 @@ REASONS: tuple[tuple[str, str], ...] = (
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
-     "*storage* *Storage set_ resize_as_* resize resize_as const_data_ptr "
-     "layout memory_format *_format dim_order untyped_storage"),
+     "*storage* *Storage resize_as_* resize resize_as const_data_ptr "
+     "layout memory_format *_format dim_order"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
      "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* affine_grid_generator "
@@ -211,7 +211,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "hash_tensor masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
      "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ rearrange "
-     "NestedIOFunction reinforce volatile T_destination "
+     "NestedIOFunction reinforce T_destination "
      "profiler BufferDict AVG SUM deterministic torch "
      "types return_types "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
@@ -225,9 +225,9 @@ coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order 
 half hash_tensor imag index indices int_repr is_coalesced is_distributed istft lstsq
 map2_ map_ module_load name q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
-resize_as_sparse_ row_indices set_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
-sparse_resize_and_clear_ sspaddmm stft storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse
-to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr untyped_storage values volatile
+resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
+sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse
+to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (

@@ -61,6 +61,9 @@ class WhileKeysLive(Generic[T, V]):
         self._entries[id(key)] = forgetting(key, self._entries, id(key)), value
         return value
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
 
 class WhileValuesLive(Generic[V]):
     """Objects by a number, or another key, while they live.

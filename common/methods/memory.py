@@ -11,7 +11,7 @@ import numpy as np
 from common.autograd.view_histories import require_writable
 from common.core import mode
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.sizes import Dim
 from common.core.source_lines import user_frame
 from common.core.spec import numel
@@ -24,8 +24,9 @@ from common.tensor.base import TensorBase
 from common.tensor.create import lift, tensor
 from common.tensor.inference import refuse_write
 from common.tensor.read_saved import with_edge
+from common.tensor.storage import Storage
 from common.tensor.view_families import is_recorded, leave_family
-from common.tensor.write_log import log_write, share_count
+from common.tensor.write_log import log_write, owner_of, share_count
 
 
 def stride(self: TensorBase, dim: Any = None) -> Any:
@@ -61,10 +62,7 @@ def data_ptr(self: TensorBase) -> int:
 def storage_offset(self: TensorBase) -> int:
     """How many elements of the memory lie before the first, counted from the array that owns it."""
     array = concrete(self)
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    return (array.ctypes.data - owner.ctypes.data) // array.itemsize
+    return (array.ctypes.data - owner_of(array).ctypes.data) // array.itemsize
 
 
 def is_set_to(self: TensorBase, tensor: TensorBase) -> bool:
@@ -235,6 +233,27 @@ def is_shared(self: TensorBase) -> bool:
     return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap)
 
 
+def set_(self: TensorBase, source: TensorBase) -> TensorBase:
+    """Take over the memory of another tensor, of any shape, as ``x.data = source`` does.
+
+    Raises
+    ------
+    ArgumentError : `source` is no tensor: there are no storages to be given by themselves.
+    DTypeError : it has another dtype.
+    GradientError : the tensor requires grad, and ops are recorded.
+    """
+    if not isinstance(source, TensorBase):
+        raise ArgumentError(f"set_(): argument 'source' must be a Tensor, not {type(source).__name__}")
+    if source.dtype != self.dtype:
+        raise DTypeError(f"set_(): the source is {source.dtype}, which is not the tensor's {self.dtype}")
+    if mode.is_grad_enabled() and is_recorded(self):
+        raise GradientError(
+            "a Variable that requires grad is being used in an in-place operation (set_): use no_grad(), or detach()"
+        )
+    self.data = source
+    return self
+
+
 def _viewed(function: Any, name: str) -> Any:
     """A method that shows the memory of a tensor in another shape, in place."""
 
@@ -243,16 +262,25 @@ def _viewed(function: Any, name: str) -> Any:
             refuse_write(self, name[:-1])
         if self.requires_grad and self.is_leaf and mode.is_grad_enabled():
             raise GradientError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
-        known = getattr(self, "_family", None)
-        if known is not None and (is_recorded(self) or mode.current_trace() is not None):
+        known, traced = getattr(self, "_family", None), mode.current_trace() is not None
+        is_view = type(known) is tuple
+        if known is not None and (traced or is_recorded(self)):
             if mode.is_grad_enabled():
                 require_writable(self, name[:-1])
-            raise GradientError(
-                f"{name}(): other tensors show this memory, and writes to it are recorded; use x = x.{name[:-1]}(...)"
-            )
+            if traced or (not is_view and known.alive()):
+                raise GradientError(
+                    f"{name}(): other tensors show this memory, and writes to it are recorded; use "
+                    f"x = x.{name[:-1]}(...)"
+                )
+        if not is_view:
+            leave_family(self)
         source = with_edge(self.payload, self.edge) if not self.is_leaf else self.detach()
-        view = function(source, *args, **options)
+        source._family = known if is_view else None
+        with mode.GradSwitch(is_view or not self.is_leaf or mode.is_grad_enabled()):
+            view = function(source, *args, **options)
         self.payload = view.payload
+        if is_view:  # what it is a view of stays; the chain to it has one step more
+            self._family = view._family
         if not self.is_leaf:
             self.grad_fn, self.output_nr = view.grad_fn, view.output_nr
         return self
@@ -268,6 +296,9 @@ METHODS: dict[str, Any] = {
     "data_ptr": data_ptr,
     "storage_offset": storage_offset,
     "is_set_to": is_set_to,
+    "set_": set_,
+    "storage": lambda self: Storage(owner_of(concrete(self)), self.dtype),
+    "untyped_storage": lambda self: Storage(owner_of(concrete(self)), np.dtype(np.uint8)),
     "element_size": lambda self: self.dtype.itemsize,
     "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of an element."),
     "nbytes": property(lambda self: numel(self.shape) * self.dtype.itemsize, doc="Bytes of all elements."),

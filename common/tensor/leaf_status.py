@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from common.tensor import inference
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 from common.tensor.view_families import leave_family
-from common.tensor.write_log import share_count
+from common.tensor.write_log import note_detached, share_count
 
 
 def detach(self: TensorBase) -> TensorBase:
@@ -60,6 +61,8 @@ def detach_(self: TensorBase) -> TensorBase:
     """
     if type(getattr(self, "_family", None)) is tuple and self.grad_fn is not None:
         raise GradientError("Can't detach views in-place. Use detach() instead.")
+    if self.grad_fn is not None:
+        note_detached(self.grad_fn, self.output_nr)
     self.grad_fn, self.output_nr, self._requires_grad = None, 0, False
     if mode.tracing and (level := mode.dual_level.get()) is not None:
         level.set(self, None)
@@ -78,7 +81,9 @@ def _set_data(self: TensorBase, value: Any) -> None:
         raise ArgumentError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     array = value.payload if isinstance(value, TensorBase) else to_array(value, copy=False)
     if self.requires_grad and array.dtype.kind != "f":
-        raise DTypeError(f"data set to a tensor that requires gradients must be floating point, got {array.dtype}")
+        raise DTypeError(
+            f"data set to a tensor that requires gradients must be floating point or complex dtype, got {array.dtype}"
+        )
     if array is not self.payload:
         leave_family(self)
         if isinstance(self.payload, np.ndarray):
@@ -99,7 +104,18 @@ def _set_requires_grad(self: TensorBase, value: bool) -> None:
     requires_grad_(self, value)
 
 
+def _volatile(self: TensorBase) -> bool:
+    """False, with a warning: PyTorch's switch of long ago."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _set_volatile(self: TensorBase, value: Any) -> None:
+    warnings.warn("volatile was removed and now has no effect. Use `with no_grad():` instead.", stacklevel=2)
+
+
 METHODS: dict[str, Any] = {
+    "volatile": property(_volatile, _set_volatile),
     "is_inference": inference.is_inference,
     "detach": detach,
     "detach_": detach_,

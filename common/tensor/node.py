@@ -123,6 +123,9 @@ class FunctionNode(Node):
 
     __slots__ = ()
 
+    def __del__(self) -> None:
+        self.attrs._left = self.saved  # whoever has kept the context still finds there what was saved
+
     def __getattr__(self, name: str) -> Any:
         if name in Node.__slots__ or name.startswith("__"):
             raise MissingAttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

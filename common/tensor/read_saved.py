@@ -49,9 +49,17 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def unpacked(payload: Any, edge: Edge) -> TensorBase:
-    """`with_edge` for what an unpack hook returned: for a leaf, a tensor of the same history with these elements."""
-    if not isinstance(edge, TensorBase) or same_bits(payload, edge.payload):
+def unpacked(payload: Any, edge: Edge, alone: bool = False) -> TensorBase:
+    """`with_edge` for what an unpack hook returned: for a leaf, a tensor of the same history with these elements.
+
+    Parameters
+    ----------
+    alone : whether it may be overwritten, and so must not be a leaf that merely has the same elements.
+    """
+    same = isinstance(edge, TensorBase) and (
+        payload is edge.payload or (not alone and same_bits(payload, edge.payload))
+    )
+    if same or not isinstance(edge, TensorBase):
         return with_edge(payload, edge)
     tensor = wrap(payload)
     op = REGISTRY[COPY]

@@ -69,13 +69,14 @@ class Opaque:
     Attributes
     ----------
     function : its name.
+    several : whether the function has several results.
     views : the results and their views, held weakly.
     """
 
-    __slots__ = ("function", "views")
+    __slots__ = ("function", "several", "views")
 
-    def __init__(self, function: str) -> None:
-        self.function = function
+    def __init__(self, function: str, several: bool) -> None:
+        self.function, self.several = function, several
         self.views: list[ref[Any]] = []
 
 
@@ -149,8 +150,8 @@ def show_unrecorded(view: Any, place: Place) -> None:
         place[5].views.append(ref(view))
 
 
-def make_opaque(y: Any, x: Any, function: str) -> None:
-    """Note that `y`, which a user-defined function has returned as its result, shows memory of `x`."""
+def make_opaque(y: Any, x: Any, function: str, several: bool) -> None:
+    """Note that `y`, which a user-defined function has returned as (one of) its result(s), shows memory of `x`."""
     known = getattr(x, "_family", None)
     base = known[1] if type(known) is tuple else x
     if base is None:
@@ -164,7 +165,7 @@ def make_opaque(y: Any, x: Any, function: str) -> None:
     family = base._family if type(getattr(base, "_family", None)) is Family else None
     if family is None:
         family = base._family = Family()
-    shown = Opaque(function)
+    shown = Opaque(function, several)
     family.opaque += (shown,)
     show_unrecorded(y, (None, base, None, None, None, shown))
 

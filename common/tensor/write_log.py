@@ -21,7 +21,7 @@ from common.core.op import Op
 from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
-from common.core.weak import Alive, forgetting
+from common.core.weak import Alive, WhileKeysLive, forgetting
 from common.tensor.node import Node, next_number
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
@@ -220,6 +220,38 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
+#: Per node the outputs whose tensors were detached in place, with the number of that.
+_detached: WhileKeysLive[Node, dict[int, int]] = WhileKeysLive()
+
+
+def note_detached(node: Node, output: int) -> None:
+    """Note that the tensor which shows an output of a node forgets its history now."""
+    (_detached.get(node) or _detached.put(node, {}))[output] = number_write()
+
+
+def _check_attached(node: Node) -> None:
+    """Refuse to read a saved operand whose tensor has been detached in place since."""
+    for edge in _saved_edges(node):
+        maker, output = edge if type(edge) is tuple else (edge, 0)
+        outputs = _detached.get(maker) if isinstance(maker, Node) else None
+        if outputs is not None and outputs.get(output, -1) > node.number:
+            file, line, _ = node.source
+            raise GradientError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not "
+                f"supported, please use out-of-place `.detach()` instead. {node.name()} at {file}:{line} has saved it."
+            )
+
+
+def _saved_edges(node: Node) -> Iterator[Any]:
+    """Where gradients of the operands go that a node has saved and will read."""
+    op, saved = node.op, node.saved
+    if op.kind == "function" and type(saved) is tuple:
+        yield from (x.edge for x in saved if x is not None and x.output is None)
+    elif op.kind not in ("region", "function", "compiled"):
+        read = positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
+        yield from (node.edges[index] for i, index in enumerate(op.saved_inputs) if i in read)
+
+
 def check(nodes: list[Node], read: Callable[[Node], Saved] | None = None) -> None:
     """Refuse to differentiate through saved arrays that were overwritten.
 
@@ -234,6 +266,8 @@ def check(nodes: list[Node], read: Callable[[Node], Saved] | None = None) -> Non
     """
     for node in nodes:
         if node.number < last_write:
+            if _detached:
+                _check_attached(node)
             for _, saved in (read or needed)(node):
                 _check_array(node, saved)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ def checkpoint(
     Parameters
     ----------
     function : called with the other arguments; the same results each time.
-    use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither.
+    use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither. PyTorch asks
+        for it, so a call without it warns.
     preserve_rng_state : draw the same random numbers when running again.
     context_fn : gives two context managers: in the first the function runs at first, in the second when it runs again.
     determinism_check, debug, early_stop : accepted, as in PyTorch; shapes of results are always compared.
@@ -62,6 +64,8 @@ def checkpoint(
     >>> x.grad
     tensor([3.])
     """
+    if use_reentrant is None:
+        _ask_for_reentrant("checkpoint")
     first, second = (context_fn or noop_context_fn)()
     if not mode.is_grad_enabled():
         with first:
@@ -123,6 +127,9 @@ def checkpoint_sequential(
     >>> x.grad
     tensor([1.])
     """
+    if use_reentrant is None:
+        _ask_for_reentrant("checkpoint_sequential")
+        use_reentrant = True
     listed = list(functions) if isinstance(functions, Sequence) else list(functions.children())
     size = len(listed) // segments
 
@@ -138,6 +145,14 @@ def checkpoint_sequential(
     for start in range(0, last, size or 1):
         input = checkpoint(segment(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
     return segment(last, len(listed))(input)
+
+
+def _ask_for_reentrant(name: str) -> None:
+    warnings.warn(
+        f"utils.checkpoint.{name}: the use_reentrant parameter should be passed explicitly, because PyTorch has two "
+        "implementations and asks for one. use_reentrant=False is recommended; here both values mean the same.",
+        stacklevel=4,
+    )
 
 
 def noop_context_fn() -> tuple[Any, Any]:

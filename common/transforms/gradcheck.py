@@ -56,7 +56,8 @@ def gradcheck(
     atol, rtol : the largest difference is ``atol + rtol * |numerical|``.
     raise_exception : raise, or return False.
     nondet_tol : how much two backward passes may differ.
-    check_undefined_grad : whether gradients that are absent for some results count as zeros.
+    check_undefined_grad : whether gradients that are absent for some results count as zeros; of forward mode, tangents
+        that are absent for some inputs.
     check_grad_dtypes : whether gradients have the dtypes of their inputs.
     check_batched_grad : whether `is_grads_batched` gives what single passes give.
     check_batched_forward_grad : whether a batch of tangents, by `vmap`, gives what single ones give.
@@ -115,7 +116,7 @@ def gradcheck(
             if check_batched_grad:
                 _batched(check, outputs)
         if check_forward_ad:
-            _forward(check, fast_mode, check_batched_forward_grad)
+            _forward(check, fast_mode, check_undefined_grad, check_batched_forward_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -330,7 +331,7 @@ def _batched(check: Check, outputs: Sequence[Any]) -> None:
                     raise GradcheckError(f"a batch of cotangents gives other gradients of input {place} than one")
 
 
-def _forward(check: Check, fast: bool, batched: bool) -> None:
+def _forward(check: Check, fast: bool, undefined: bool, batched: bool) -> None:
     """Tangents of the results against differences."""
     for place in check.places:
         shape = tuple(check.inputs[place].shape)
@@ -344,8 +345,24 @@ def _forward(check: Check, fast: bool, batched: bool) -> None:
                         f"Jacobian computed with forward mode mismatch for output {position} with respect to input "
                         f"{place},\nnumerical:{b}\nanalytical:{a}\n"
                     )
+    for place in check.places:
+        shape = tuple(check.inputs[place].shape)
+        if undefined and len(check.places) > 1:
+            _undefined_forward(check, place, shape)
         if batched:
             _batched_forward(check, place, shape)
+
+
+def _undefined_forward(check: Check, place: int, shape: tuple[int, ...]) -> None:
+    """Other inputs without a tangent count as inputs with tangent 0."""
+    direction = _unit(check.rng, shape)
+    alone, zeros = (check.pushed(place, direction, others) for others in (None, zeros_like))
+    for position, (a, b) in enumerate(zip(alone, zeros, strict=True)):
+        if not np.allclose(a, b, check.rtol, check.atol):
+            raise GradcheckError(
+                f"Mismatch in tangent values for output with index {position}: with a tangent of input {place} alone "
+                f"it differs by {largest(a - b):.3g} from that where other inputs have zeros"
+            )
 
 
 def _batched_forward(check: Check, place: int, shape: tuple[int, ...]) -> None:

@@ -56,17 +56,26 @@ class Check(NamedTuple):
         wide = ((np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in zip(ahead, behind, strict=True))
         return [(a - b) / (2 * self.eps) for a, b in wide]
 
-    def tangents(self, place: int, dual: Any) -> tuple[Any, ...]:
-        """Per result its tangent, where one input is a dual tensor; zeros if it has none."""
-        given = [*self.inputs[:place], dual, *self.inputs[place + 1 :]]
+    def tangents(self, place: int, dual: Any, others: Callable[[Any], Any] | None = zeros_like) -> tuple[Any, ...]:
+        """Per result its tangent, where one input is a dual tensor; zeros if it has none.
+
+        Parameters
+        ----------
+        others : makes the tangents of the other checked inputs; None for none.
+        """
+        given = list(self.inputs)
+        if others is not None:
+            for i in self.places:
+                given[i] = forward_mode.make_dual(given[i], others(given[i].detach()))
+        given[place] = dual
         pairs = [(y, forward_mode.unpack_dual(y).tangent) for y in self.function(*given)]
         return tuple(zeros_like(y.detach()) if t is None else t for y, t in pairs)
 
-    def pushed(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
+    def pushed(self, place: int, direction: np.ndarray, *others: Any) -> list[np.ndarray]:
         """`tangents` along one direction, as arrays."""
         x = self.inputs[place]
         with forward_mode.dual_level():
-            found = self.tangents(place, forward_mode.make_dual(x, wrap(np.asarray(direction, x.dtype))))
+            found = self.tangents(place, forward_mode.make_dual(x, wrap(np.asarray(direction, x.dtype))), *others)
         return [t.detach().numpy() for t in found]
 
     def pulled(self, outputs: Sequence[Any], position: int, cotangent: np.ndarray) -> list[np.ndarray]:

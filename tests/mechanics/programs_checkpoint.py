@@ -1,5 +1,7 @@
 """Checkpoints: a function runs again in backward, with the same results."""
 
+import warnings
+
 import pytest
 
 
@@ -156,3 +158,17 @@ def hooks_of_captured_leaves_run_once(tw):
     h = w * x
     tw.utils.checkpoint.checkpoint(lambda x: w * x, h, use_reentrant=False).sum().backward()
     assert seen == [[6.0, 6.0]]
+
+
+def the_kind_of_checkpoint_is_asked_for(tw):
+    x, checkpoint = tw.ones(2, requires_grad=True), tw.utils.checkpoint
+    for run in (
+        lambda **o: checkpoint.checkpoint(tw.exp, x, **o),
+        lambda **o: checkpoint.checkpoint_sequential([tw.exp, tw.sin, tw.exp], 3, x, **o),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run(use_reentrant=False)
+        assert caught == []
+        with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
+            run()

@@ -1,5 +1,7 @@
 """`data`, `detach`, `requires_grad`: a tensor's place in the graph, as users change it."""
 
+import math
+
 import pytest
 
 
@@ -76,3 +78,87 @@ def the_flag_is_checked(tw):
     for make in (lambda: tw.tensor([1]).requires_grad_(), lambda: setattr(tw.tensor([1]), "requires_grad", True)):
         with pytest.raises(RuntimeError, match="only Tensors of floating point"):
             make()
+
+
+def a_saved_value_is_not_detached_in_place(tw):
+    for function in (lambda x: x.sin(), lambda x: x * x, lambda x: x**3, lambda x: (x * 2).sin() * x):
+        x = _leaf(tw, 1.0)
+        y = x.clone()
+        z = function(y)
+        y.detach_()
+        with pytest.raises(RuntimeError, match="Trying to use a saved tensor that has been detached in-place"):
+            z.backward()
+    for function, gradient in ((lambda x: x.exp(), math.e), (lambda x: x * 2, 2.0), (lambda x: x + 1, 1.0)):
+        x = _leaf(tw, 1.0)
+        y = x.clone()
+        z = function(y)  # saves its result, or nothing
+        y.detach_()
+        z.backward()
+        assert x.grad.item() == pytest.approx(gradient)
+    x = _leaf(tw, 1.0)
+    y = x.clone().detach_()
+    (y * x).backward()  # saved as it is since
+    assert x.grad.tolist() == [1.0]
+
+
+def data_of_a_differentiated_tensor_are_floats(tw):
+    x = _leaf(tw, 1.0)
+    with pytest.raises(RuntimeError, match="must be floating point or complex dtype"):
+        x.data = tw.tensor([3])
+
+
+def other_memory_by_set(tw):
+    x = tw.nn.Parameter(tw.ones(4))
+    for n in (3, 2):
+        with tw.no_grad():
+            x.set_(x[1:])
+        x.grad = None
+        tw.cat((x, x)).sum().backward()
+        assert x.grad.tolist() == [2.0] * n
+    with pytest.raises(RuntimeError):
+        x.set_(tw.ones(2))
+
+
+def storages_are_compared_and_counted(tw):
+    x = tw.arange(5.0)
+    part = x[1:3]
+    assert len(part.storage()) == len(x.storage()) == 5
+    assert part.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() == x.data_ptr()
+    assert x.clone().untyped_storage().data_ptr() != x.data_ptr()
+    assert part.untyped_storage().nbytes() == x.untyped_storage().size() == 20
+    assert part.storage().tolist() == x.tolist()
+
+
+def views_change_their_shape_in_place(tw):
+    changes = [
+        lambda v: v.as_strided_((1, 0), (2, 2)), lambda v: v.transpose_(0, 1), lambda v: v.t_(),
+        lambda v: v.squeeze_(0), lambda v: v.unsqueeze_(0), lambda v: v.swapdims_(0, 1),
+    ]  # fmt: skip
+    for change in changes:
+        x = tw.arange(6.0).view(2, 3).requires_grad_()
+        base = x.clone()
+        view = base.view_as(base)
+        other = base.view_as(base)
+        change(view)
+        view.mul_(3)
+        assert base.tolist() == other.tolist()
+        (base * tw.arange(6.0).view(2, 3)).sum().backward()
+        scale = 1.0 if view.numel() == 0 else 3.0
+        assert x.grad.tolist() == (tw.arange(6.0).view(2, 3) * scale).tolist()
+        with tw.no_grad():
+            quiet = base.view_as(base)
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+            change(quiet)
+        with pytest.raises(RuntimeError, match="function that returns multiple views"):
+            change(base.unbind()[0])
+        with tw.no_grad():
+            change(view)
+        assert (view * 1).requires_grad
+
+
+def volatile_warns(tw):
+    x = tw.ones(2)
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        assert x.volatile is False
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        x.volatile = True

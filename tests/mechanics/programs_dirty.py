@@ -190,3 +190,19 @@ def setup_context_gets_the_defaults_of_forward(tw):
     assert x.grad.tolist() == [6.0, 6.0]
     Scale.apply(x, factor=4).sum().backward()
     assert x.grad.tolist() == [10.0, 10.0]
+
+
+def several_results_that_show_an_argument_are_not_overwritten(tw):
+    class Both(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a.view_as(a), b.view_as(b)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g, h
+
+    for position in (0, 1):
+        y = Both.apply(_leaf(tw, 1.0), _leaf(tw, 1.0))[position]
+        with pytest.raises(RuntimeError, match="is the output of a function that returns multiple views"):
+            y.mul_(2)

@@ -151,3 +151,32 @@ def cotangents_are_given(tw):
     g = tw.ones(3, dtype=tw.float64).requires_grad_()
     assert tw.autograd.gradgradcheck(lambda x: x**3, (x,), (g,))
     assert tw.autograd.gradgradcheck(lambda x: x**3, (x,), gen_non_contig_grad_outputs=True)
+
+
+def absent_tangents(tw):
+    def product(right):
+        class Product(tw.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_forward(x, y)
+                ctx.set_materialize_grads(False)
+                return x * y
+
+            @staticmethod
+            def jvp(ctx, s, t):
+                x, y = ctx.saved_tensors
+                left, other = (None if t is None else t * x), (None if s is None else s * y)
+                if left is None or other is None:
+                    total = left if other is None else other
+                    return total if right else total * 2
+                return left + other
+
+        return Product.apply
+
+    x, y = _point(tw, 3), _point(tw, 3)
+    for options in BOTH:
+        options = {**options, "check_forward_ad": True, "check_backward_ad": False}
+        assert tw.autograd.gradcheck(product(True), (x, y), **options)
+        assert tw.autograd.gradcheck(product(False), (x, y), check_undefined_grad=False, **options)
+        with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index"):
+            tw.autograd.gradcheck(product(False), (x, y), **options)

@@ -331,3 +331,44 @@ def classes_have_names(tw):
     assert Double.apply(x).grad_fn.__class__.__name__ == "DoubleBackward"
     assert (x * x).grad_fn.__class__.__name__ == "MulBackward0"
     assert isinstance((x * x).grad_fn, tw.autograd.graph.Node)
+
+
+def edges_of_scalars_need_no_cotangent(tw):
+    x = _leaf(tw, 1.0, 2.0)
+    edge = tw.autograd.graph.get_gradient_edge((x * x).sum())
+    assert tw.autograd.grad(edge, x)[0].tolist() == [2.0, 4.0]
+    edge = tw.autograd.graph.get_gradient_edge(x * x)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar output"):
+        tw.autograd.grad(edge, x)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        tw.autograd.grad(edge, x, grad_outputs=tw.ones(3))
+
+
+def raw_saved_values_of_functions_take_hooks(tw):
+    class Keep(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    x, log = _leaf(tw, 3.0), []
+    y = Keep.apply(x)
+    first, second = y.grad_fn._raw_saved_tensors
+    with pytest.raises(RuntimeError, match="None is forbidden"):
+        second.register_hooks(lambda t: t, lambda t: t)
+    for arguments in ((lambda t: t,), (1, 1)):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            first.register_hooks(*arguments)
+    first.register_hooks(lambda t: log.append("pack") or t, lambda t: log.append("unpack") or t * 2)
+    with pytest.raises(RuntimeError, match="already been set"):
+        first.register_hooks(lambda t: t, lambda t: t)
+    del first, second
+    y.backward()
+    assert (log, x.grad.tolist()) == (["pack", "unpack"], [12.0])
+    for name in ("_raw_saved_tensors", "saved_tensors"):
+        with pytest.raises(RuntimeError, match="after they have already been freed"):
+            getattr(y.grad_fn, name)

@@ -231,3 +231,24 @@ def checkpoints_in_sequence_and_in_contexts(tw):
     with checkpoint.set_checkpoint_early_stop(False):
         plain = checkpoint.noop_context_fn
         checkpoint.checkpoint(tw.sin, x, use_reentrant=False, context_fn=plain).sum().backward()
+
+
+def unpacked_values_may_be_overwritten(tw):
+    class Sine(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            x.add_(1)
+            return g
+
+    x = _leaf(tw, 1.0)
+    copy = x.detach().clone()
+    with tw.autograd.graph.saved_tensors_hooks(lambda t: copy, lambda t: t):
+        y = Sine.apply(x)
+    y.backward()
+    assert (x.tolist(), x._version, copy.tolist()) == ([1.0], 0, [2.0])

@@ -151,3 +151,29 @@ def gather_takes_sparse_grad(tw):
     x = _leaf(tw, 2.0, 3.0)
     x.gather(0, tw.tensor([1, 1, 0]), sparse_grad=False).sum().backward()
     assert x.grad.tolist() == [1.0, 2.0]
+
+
+def a_context_outlives_its_node(tw):
+    class Keeps(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            kept.append(ctx)
+            return g * 2
+
+    for retain in (True, False):
+        kept, x = [], _leaf(tw, 1.0)
+        y = Keeps.apply(x)
+        y.backward(retain_graph=retain)
+        del y
+        if retain:
+            assert [t.tolist() for t in kept[0].saved_tensors] == [[1.0], [2.0]]
+            assert kept[0].saved_tensors[0] is x
+        else:
+            with pytest.raises(RuntimeError, match="after they have already been freed"):
+                _ = kept[0].saved_tensors
