@@ -8,8 +8,8 @@ same part of the tangent.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,13 @@ class Level:
                 f"Trying to use forward AD with {name}() that does not support it; func.jvp of a function that calls "
                 "it does"
             )
+
+    #: Per kind of construct what runs it with tangents: see `common.control.tangents`.
+    pushers: ClassVar[dict[type, Callable[[Level, Any], Any]]] = {}
+
+    def push(self, construct: Any) -> Any:
+        """Run branches, or a loop, and give the results their tangents."""
+        return self.pushers[type(construct)](self, construct)
 
     # ------------------------------------------------------------------ ops
 

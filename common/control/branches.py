@@ -122,7 +122,8 @@ def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorB
 def choice_run(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase], Branches]:
     """`run_choice`, and the branches that have run."""
     if mode.tracing and (level := mode.dual_level.get()) is not None:
-        level.refuse_all(choice.name)
+        pushed: tuple[list[TensorBase], dict[Hashable, TensorBase], Branches] = level.push(choice)
+        return pushed
     trace = mode.current_trace()
     chosen: BranchResults = run_eager(choice) if trace is None else trace.run_choice(choice)
     results, branches = [wrap(x) for x in chosen.results], chosen.branches

@@ -57,6 +57,8 @@ def run_thinned(step: Step, holds: Condition, given: list[TensorBase], size: int
     edges = [*(x.edge for x in given), *body.captured]
     if not mode.is_grad_enabled() or all(edge is None for edge in edges):
         return run_loop(request)[0]
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.refuse_all("while_loop with checkpoint")
     run = _run if mode.current_trace() is None else _record
     with mode.no_grad():
         ran = run(step, holds, given, size // 2, watching.draws)

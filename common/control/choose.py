@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from common.control import tangents
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
 from common.control.loop_arguments import Function, call, require_functions, scalar
@@ -22,6 +23,8 @@ from common.core.op import REGISTRY
 from common.core.tree import unflatten
 from common.tensor.base import TensorBase
 from common.tensor.node import next_number
+
+assert tangents  # runs branches with tangents
 
 #: Default of `operand`, which may be None.
 _NOTHING: Any = type("_Nothing", (), {"__repr__": lambda self: "..."})()

@@ -10,6 +10,7 @@ from functools import wraps
 from operator import index as as_index
 from typing import Any
 
+from common.control import tangents
 from common.control.body import Body, leaf
 from common.control.checkpointed_while import run_thinned
 from common.control.loop import Request, run_loop
@@ -27,6 +28,8 @@ from common.core.spec import Spec
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tensor.node import next_number
+
+assert tangents  # runs loops with tangents
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint: int | None = None) -> Any:

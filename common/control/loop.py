@@ -193,7 +193,8 @@ def loop_run(
 ) -> tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase], LoopRun]:
     """`run_loop`, and the loop that has run."""
     if mode.tracing and (level := mode.dual_level.get()) is not None:
-        level.refuse_all(request.name)
+        pushed: tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase], LoopRun] = level.push(request)
+        return pushed
     trace = mode.current_trace()
     ran: Ran = run_eager(request) if trace is None else trace.run_loop(request)
     carried, stacked = [wrap(x) for x in ran.carried], [wrap(x) for x in ran.stacked]

@@ -1,0 +1,135 @@
+"""Forward mode through branches and loops: tangents are operands and results beside the others.
+
+A construct with tangents is the same construct with more operands, which its functions take up as tangents of their
+leaves, and more results. So it runs once, as one node, and tangents have gradients. What a function captures carries
+its tangent into the function by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from common.autograd.forward_level import Level
+from common.control.body import Body
+from common.control.branches import Branches, Choice, choice_run
+from common.control.loop import LoopRun, Request, loop_run
+from common.core import mode
+from common.ops.math.arithmetic import zeros_like
+from common.tensor.base import TensorBase
+
+Sums = dict[Hashable, TensorBase]
+
+
+def _tangents(level: Level, tensors: Sequence[TensorBase]) -> list[Any]:
+    """Per tensor its tangent; zeros if it has none."""
+    with mode.activate_dual_level(None), mode.no_grad():
+        found = [level.tangent(x) for x in tensors]
+        return [zeros_like(x.detach()) if t is None else t for x, t in zip(tensors, found, strict=True)]
+
+
+def _moving(level: Level, tensors: Sequence[TensorBase]) -> tuple[list[int], list[Any]]:
+    """Positions of the tensors that have a tangent, and the tangents."""
+    found = [(i, t) for i, x in enumerate(tensors) if (t := level.tangent(x)) is not None]
+    return [i for i, _ in found], [t for _, t in found]
+
+
+def _floating(tensors: Sequence[Any]) -> list[int]:
+    return [i for i, x in enumerate(tensors) if x.dtype.kind == "f"]
+
+
+def _within(level: Level, run: Callable[[], Body], leaves: Sequence[Any], at: Sequence[int], given: Any) -> Body:
+    """Run a function whose leaves at some positions have tangents."""
+    for i, tangent in zip(at, given, strict=True):
+        level.set(leaves[i], tangent)
+    with mode.activate_dual_level(level):
+        return run()
+
+
+def push_choice(level: Level, choice: Choice) -> tuple[list[TensorBase], Sums, Branches]:
+    """`choice_run` where tensors may have tangents: the results get theirs.
+
+    Raises
+    ------
+    NotDefinedError : it is the gradient of branches.
+    """
+    if choice.old is not None:
+        level.refuse_all(f"the gradient of {choice.name}")
+    count = len(choice.operands)
+    at, given = _moving(level, choice.operands)
+
+    def step(i: int, leaves: list[TensorBase], body: Body | None) -> Body:
+        own = leaves[:count]
+        made = _within(level, lambda: choice.step(i, own, body), own, at, leaves[count:])
+        made.inputs = leaves
+        made.carried += _tangents(level, made.carried)
+        return made
+
+    def settle(i: int, body: Body) -> None:
+        assert choice.settle is not None
+        choice.settle(i, body)
+        half = len(body.carried) // 2
+        for k, y in enumerate(body.carried[:half]):  # a number's dtype is known only now
+            if body.carried[half + k].dtype != y.dtype:
+                body.carried[half + k] = zeros_like(y.detach())
+
+    pushed = Choice(
+        choice.name, choice.index, choice.count, step, [*choice.operands, *given], choice.old,
+        None if choice.settle is None else settle,
+    )  # fmt: skip
+    with mode.activate_dual_level(None):
+        results, summed, ran = choice_run(pushed)
+    half = len(results) // 2
+    for i in _floating(results[:half]):
+        level.set(results[i], results[half + i])
+    return results[:half], summed, ran
+
+
+def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[TensorBase], Sums, LoopRun]:
+    """`loop_run` where tensors may have tangents: what is carried and stacked gets its own.
+
+    Raises
+    ------
+    NotDefinedError : it is the gradient of a loop.
+    """
+    if request.old is not None:
+        level.refuse_all(f"the gradient of {request.name}")
+    sizes = [len(x) for x in (request.carried, request.rows, request.constants)]
+    carried_at = _floating(request.carried)
+    carried_given = _tangents(level, [request.carried[i] for i in carried_at])
+    (rows_at, rows_given), (constants_at, constants_given) = (
+        _moving(level, x) for x in (request.rows, request.constants)
+    )
+    stacked_at: list[int] = []
+    parts = [sizes[0], len(carried_at), sizes[1], len(rows_at), sizes[2], len(constants_at)]
+    at = [*carried_at, *(sizes[0] + i for i in rows_at), *(sizes[0] + sizes[1] + i for i in constants_at)]
+
+    def step(leaves: list[TensorBase], body: Body | None) -> Body:
+        place = iter(leaves)
+        split = [[next(place) for _ in range(n)] for n in parts]
+        own = [x for part in split[::2] for x in part]
+        made = _within(level, lambda: request.step(own, body), own, at, [x for part in split[1::2] for x in part])
+        made.inputs = list(leaves)
+        stacked_at[:] = _floating(made.stacked)
+        made.carried += _tangents(level, [made.carried[i] for i in carried_at])
+        made.stacked += _tangents(level, [made.stacked[i] for i in stacked_at])
+        return made
+
+    condition = request.condition
+    pushed = request._replace(
+        step=step,
+        carried=[*request.carried, *carried_given],
+        rows=[*request.rows, *rows_given],
+        constants=[*request.constants, *constants_given],
+        condition=None if condition is None else lambda leaves: condition(leaves[: sizes[0]]),
+    )
+    with mode.activate_dual_level(None):
+        carried, stacked, summed, ran = loop_run(pushed)
+    n, m = sizes[0], len(stacked) - len(stacked_at)
+    for results, first, places in ((carried, n, carried_at), (stacked, m, stacked_at)):
+        for k, i in enumerate(places):
+            level.set(results[i], results[first + k])
+    return carried[:n], stacked[:m], summed, ran
+
+
+Level.pushers.update({Choice: push_choice, Request: push_loop})

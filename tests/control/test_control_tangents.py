@@ -1,0 +1,116 @@
+"""Forward mode through branches and loops, against central differences, in both engines, compiled and not."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.core.errors import NotDefinedError
+
+RNG = np.random.default_rng(0)
+X, W = np.array([0.3, 1.2, -0.7]), np.array([0.5, -0.4, 0.9])
+ROWS = RNG.standard_normal((4, 3))
+PROGRAMS = {
+    "cond, a captured tensor": lambda tw, x, w: tw.cond(x.sum() > 0, lambda x: (x * x).sin() * w, lambda x: -x, x),
+    "cond, the other branch": lambda tw, x, w: tw.cond(x.sum() < 0, lambda x: x * w, lambda x: x.exp(), x),
+    "cond, a number": lambda tw, x, w: tw.cond(x.sum() < 0, lambda x: x.sum(), lambda x: 1, x),
+    "cond, a number beside": lambda tw, x, w: tw.cond(x.sum() > 0, lambda x: x.prod(), lambda x: 1, x),
+    "switch": lambda tw, x, w: tw.switch(1, [lambda x: x, lambda x: (x * w).exp(), lambda x: x.sin()], x),
+    "while": lambda tw, x, w: tw.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, (c[1] * w).sin()), (0, x))[1],
+    "while, of the elements": lambda tw, x, w: tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1 + w, x),
+    "fori": lambda tw, x, w: tw.fori_loop(0, 4, lambda i, c: (c * w).sin() + x, x),
+    "no iteration": lambda tw, x, w: tw.fori_loop(0, 0, lambda i, c: c * w, x),
+    "scan": lambda tw, x, w: tw.scan(lambda c, r: ((c * r).sin(), c + r * w), x, tw.tensor(ROWS) * w),
+    "scan, backwards": lambda tw, x, w: tw.scan(lambda c, r: (c * r, (c, r + x)), w, tw.tensor(ROWS) + x, reverse=True),
+    "scan of a constant": lambda tw, x, w: tw.scan(lambda c, r: (c + r, c), tw.zeros(3, dtype=tw.float64), ROWS),
+    "map": lambda tw, x, w: tw.map(lambda r: (r * x).exp() * w, tw.tensor(ROWS)),
+    "branches in a loop": lambda tw, x, w: tw.fori_loop(
+        0, 3, lambda i, c: tw.cond(c.sum() > 0, lambda c: c * w, lambda c: c.exp(), c), x
+    ),
+    "a loop in a branch": lambda tw, x, w: tw.cond(
+        x.sum() > 0, lambda x: tw.fori_loop(0, 2, lambda i, c: c * w + x, x), lambda x: x, x
+    ),
+}  # fmt: skip
+
+
+def _flat(results):
+    listed = results if isinstance(results, tuple) else (results,)
+    return [y for part in listed for y in (part if isinstance(part, tuple) else (part,))]
+
+
+def pushed(tw, program):
+    """The program's tangents, as a function of x, w and their tangents."""
+    forward = import_module(f"{tw.__name__}.autograd.forward_ad")
+
+    def push(x, w, dx, dw):
+        with forward.dual_level():
+            ys = _flat(program(tw, forward.make_dual(x, dx), forward.make_dual(w, dw)))
+            tangents = [forward.unpack_dual(y).tangent for y in ys]
+        return tuple(tw.zeros_like(y.detach()) if t is None else t for y, t in zip(ys, tangents, strict=True))
+
+    return push
+
+
+def arrays(tensors):
+    return [np.array(y.detach().numpy()) for y in tensors]
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_tangents_are_those_of_differences(program):
+    dx, dw = RNG.standard_normal((2, 3))
+
+    def moved(step):
+        return arrays(_flat(program(dynamic, dynamic.tensor(X + step * dx), dynamic.tensor(W + step * dw))))
+
+    expected = [(a - b) / 2e-6 for a, b in zip(moved(1e-6), moved(-1e-6), strict=True)]
+    found = []
+    for tw in (dynamic, static):
+        push = pushed(tw, program)
+        for run in (push, tw.function(push)):
+            given = arrays(run(*map(tw.tensor, (X, W, dx, dw))))
+            for tangent, slope in zip(given, expected, strict=True):
+                np.testing.assert_allclose(tangent, slope, atol=1e-8, rtol=1e-6)
+            found.append([tangent.tobytes() for tangent in given])
+    assert all(bits == found[0] for bits in found)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_tangents_have_gradients(tw, program):
+    inputs = [tw.tensor(x, requires_grad=True) for x in (X, W, *RNG.standard_normal((2, 3)))]
+    push = pushed(tw, program)
+
+    def tied(*xs):  # every tangent depends on every input
+        return tuple(t + 0 * sum(x.sum() for x in xs) for t in push(*xs))
+
+    assert tw.autograd.gradcheck(tied, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_a_branch_runs_once(tw):
+    forward, runs = import_module(f"{tw.__name__}.autograd.forward_ad"), []
+
+    def branch(x):
+        runs.append(isinstance(x.payload, np.ndarray))
+        return x * tw.rand(3)
+
+    tw.manual_seed(3)
+    with forward.dual_level():
+        y = tw.cond(True, branch, lambda x: x, forward.make_dual(tw.ones(3), tw.ones(3)))
+        assert forward.unpack_dual(y).tangent.tolist() == y.tolist()  # one draw
+    assert runs == [True]
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_what_carries_no_tangents_is_refused(tw):
+    forward = import_module(f"{tw.__name__}.autograd.forward_ad")
+    x, w = tw.tensor(X, requires_grad=True), tw.tensor(W)
+    with forward.dual_level():
+        dual = forward.make_dual(x, w)
+        y = tw.cond(True, lambda x: x * x, lambda x: x, dual)
+        with pytest.raises(NotDefinedError, match=r"forward AD with the gradient of cond\(\)"):
+            tw.autograd.grad(y.sum(), x)
+        with pytest.raises(NotDefinedError, match=r"forward AD with while_loop with checkpoint\(\)"):
+            tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, dual, checkpoint=4)
