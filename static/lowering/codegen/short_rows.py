@@ -110,7 +110,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
     if item.at is not None or item.calls or item.function == ONE_OF_ROW:
         return False
-    if item.window is not None and (item.kind != "map" or len(item.dims) > start):
+    if item.window is not None and item.kind != "map":
         return False
     if any(access.in_pieces for access in item.accesses):
         return False
@@ -164,12 +164,20 @@ class _WrittenOut:
             strides = contiguous_strides((*dims[: item.lead], self.inner))[: item.lead]
             for j in range(self.columns):
                 operands = [self._column(o, dims, j) for o in item.operands]
-                self._add(item, "rows", dims, operands, item.function, (item.out, strides, j), item.lead)
+                self._add(item, "rows", dims, operands, item.function, (0, strides, 1, j), item.lead)
         else:
-            strides = contiguous_strides(item.dims)[: self.start]
+            window = item.window
+            offset, strides = (window.offset, window.strides) if window else (0, contiguous_strides(item.dims))
             for j in range(self.columns if full else 1):
                 operands = [self._column(o, dims, j) for o in item.operands]
-                made = self._add(item, "map", dims, operands, item.function, (item.out, strides, j) if full else None)
+                made = self._add(
+                    item,
+                    "map",
+                    dims,
+                    operands,
+                    item.function,
+                    (offset, strides[: self.start], strides[-1], j) if full else None,
+                )
                 self._made[item.out.id, j if full else -1] = made
                 if not full:
                     self._keep(item, made)
@@ -208,13 +216,14 @@ class _WrittenOut:
 
     def _add(
         self, item: Item, kind: str, dims: Sizes, operands: list[Operand], function: str,
-        part: tuple[ArrayBuffer, Sizes, int] | None, split: int | None = None,
+        part: tuple[Any, Sizes, Any, int] | None, split: int | None = None,
     ) -> ArrayBuffer:  # fmt: skip
-        """Add an item; `part` says of which buffer its result is a column, with which strides."""
+        """Add an item; `part` says where its result lies: offset and strides of rows, step and number of a column."""
         out = ArrayBuffer(next(self._numbers), item.out.dtype, dims if split is None else dims[:split])
         window = None
         if part is not None:
-            window = self._place(item.out, 0, dims[: len(part[1])], part[1], 1, part[2])
+            offset, strides, step, j = part
+            window = self._place(item.out, offset, dims[: len(strides)], strides, step, j)
             self._keep(item, out)
         elif kind == item.kind:
             window = item.window
@@ -241,13 +250,19 @@ class _WrittenOut:
         return Operand(self._place(access.buffer, access.offset, dims, strides[:own], step, j), operand.dtype)
 
     def _place(self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int) -> Access:
-        beside = is_literal(step, 1) and bool(strides) and size_key(strides[-1]) == size_key(self.inner)
+        beside = is_literal(step, 1) and bool(strides) and self._turns(strides[-1])
         if not beside and j and not is_literal(step, 0):
             offset = offset + j * step
         access = make_access(buffer, offset, dims, strides)
         if beside:
             self.place_of[id(access)] = j
         return access
+
+    def _turns(self, stride: Any) -> bool:
+        """Whether rows so far apart are read and written column by column, or turned."""
+        if size_key(stride) == size_key(self.inner):
+            return True
+        return hint(stride) > CLOSE and all(item.kind != "cols" for item in self.source.items)
 
 
 class _ShortNest(InnerNest):
@@ -274,7 +289,7 @@ class _ShortNest(InnerNest):
         if id(access) not in self.written.place_of:
             return place
         j = self.written.place_of[id(access)]
-        if place.var and self.written.columns > CLOSE:
+        if place.var and not (place.step.isdigit() and int(place.step) <= CLOSE):
             tiles, buffer = (self.read, access.buffer) if part is None else (self.made, part)
             return self._turned(tiles, place, buffer, j)
         if not j:
@@ -308,15 +323,15 @@ class _ShortNest(InnerNest):
         rows, width = "m1 - m0", str(TURNED_ROWS)
         body: list[Any] = [Let("m1", f"min(m0 + {TURNED_ROWS}, {loop.stop})")]
         for place, tile in self.read.values():
-            sizes = width, columns, columns, rows
-            body.append(Run(Call("turn_rows", (tile, "0", place.buffer, _first(place, columns), *sizes))))
+            sizes = width, place.step, columns, rows
+            body.append(Run(Call("turn_rows", (tile, "0", place.buffer, _first(place), *sizes))))
         body.append(Loop("c", "m1", loop.body, start="m0"))
         for place, tile in self.made.values():
-            sizes = columns, width, rows, columns
-            body.append(Run(Call("turn_rows", (place.buffer, _first(place, columns), tile, "0", *sizes))))
+            sizes = place.step, width, rows, columns
+            body.append(Run(Call("turn_rows", (place.buffer, _first(place), tile, "0", *sizes))))
         return Loop("m0", loop.stop, body, step=width)
 
 
-def _first(place: Place, columns: str) -> str:
+def _first(place: Place) -> str:
     """The first element of a tile."""
-    return f"{place.base} + m0 * {columns}" if place.base else f"m0 * {columns}"
+    return f"{place.base} + m0 * {place.step}" if place.base else f"m0 * {place.step}"

@@ -17,9 +17,12 @@ from operator import attrgetter
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
+from common.core.numerics import LANES
 from common.core.sizes import hint
+from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
+from static.lowering.codegen.short_rows import MOST_COLUMNS, MOST_ITEMS
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy
 from static.lowering.groups import Group, single
@@ -131,6 +134,14 @@ class _Fuser:
             space = _united(one, two, tally, late)
         if isinstance(space, str):
             return space
+        dims, _, split = space
+        if (
+            split
+            and not tally.columns
+            and tally.maps * hint(numel(dims[split:])) > MOST_ITEMS
+            and _is_short(dims, split)
+        ):
+            return "rows of a few elements are written out, and these would be too long"
         if tally.maps > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
         if self.parallel and tally.puts and tally.puts + len(tally.columns) > 1:
@@ -322,6 +333,10 @@ def _united(one: Group, two: Group, tally: _Tally, late: bool) -> tuple[Sizes, t
         if any(breaks_within(breaks, lead, split) for lead in leads):
             return "an operand does not run through the rows evenly"
     return large.dims, large.name, split
+
+
+def _is_short(dims: Sizes, split: int) -> bool:
+    return 2 <= hint(numel(dims[split:])) <= MOST_COLUMNS and hint(numel(dims[:split])) >= LANES
 
 
 def _is_sibling(access: Access, item: Item, buffer: int) -> bool:
