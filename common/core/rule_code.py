@@ -45,6 +45,11 @@ def joint_rule(rule: Rule | None) -> Rule | None:
     return rule.joint if isinstance(rule, _OneOfSeveral) else None
 
 
+def joint_place(rule: Rule | None) -> int | None:
+    """Which of the results of `joint_rule` is this one's; None if there is none."""
+    return rule.place if isinstance(rule, _OneOfSeveral) else None
+
+
 def generate_backward(op: Any) -> Callable[..., tuple[Any, ...]]:
     """Compose the rules into one function, so that no name is looked up when backward runs."""
     where = {name: f"saved[{i}]" for i, name in enumerate(op.saves)}

@@ -71,7 +71,7 @@ def address(source: str, name: str) -> int:
     return compile_kernel(source, name)
 
 
-_OWNED = 1 << 14
+OWNED = 1 << 14
 """Bytes of scratch up to which a kernel for operands of known forms gets a builtin with scratch of its own."""
 
 
@@ -85,7 +85,7 @@ def fixed(
     numbers: Sequence[int] = (),
 ) -> Builtin | None:
     """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
-    if scratch > _OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
+    if scratch > OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
         return None
     return make_fixed(kernel, dtypes, shape, dtype, ints, scratch, numbers)
 

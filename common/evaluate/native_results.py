@@ -52,20 +52,25 @@ def view_of(op: Op, attrs: Mapping[str, Any], shape: Sequence[int], dtype: np.dt
 
 
 def in_a_row(calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[Spec]) -> Call | None:
-    """A builtin that runs a row of kernels with one result and no scratch; None for others.
+    """A builtin that runs a row of kernels; None for others than arrays, and for large scratch, which all ops share.
 
     It gives None for operands of another form, and where a kernel's status is not 0.
     """
-    if len(outs) != 1 or len(forms) >= MAX_BUFFERS or any(call.scratch for call in calls):
+    held = max((call.scratch for call in calls), default=0)
+    if (
+        held > kernels.OWNED
+        or len(forms) + len(outs) > MAX_BUFFERS - 2
+        or any(isinstance(form, type) for form in forms)
+    ):
         return None
-    if any(isinstance(form, type) for form in forms):
-        return None
-    every = tuple(range(len(forms) + 1))
-    steps = [
-        (compile_kernel(call.source, call.name), every if call.buffers is None else call.buffers, call.ints)
-        for call in calls
-    ]
-    return make_steps(forms, (outs[0].shape, outs[0].dtype), steps)
+    every = tuple(range(len(forms) + len(outs)))
+    steps = [(compile_kernel(call.source, call.name), _slots(call, every), call.ints) for call in calls]
+    return make_steps(forms, [(out.shape, out.dtype) for out in outs], steps, held)
+
+
+def _slots(call: NativeCall, every: tuple[int, ...]) -> tuple[int, ...]:
+    """Which buffers a kernel gets, of operands, results and scratch."""
+    return (*(every if call.buffers is None else call.buffers), *((len(every),) if call.scratch else ()))
 
 
 def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[Spec]) -> Call:

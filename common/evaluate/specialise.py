@@ -79,13 +79,13 @@ class Recipe:
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
         may = self.recorded if op.nout == 1 else op.differentiable
-        self.plan = None if self.casts or op.kind == "view" else _plan(op, may)
+        self.plan = None if self.casts else _plan(op, may)
 
 
 def _plan(op: Op, recorded: bool) -> bytes:
     outputs = next((i for i, name in enumerate(OUTPUTS, SAVES_ALL) if name in op.saves), SAVES_NONE)
     inputs, shapes = op.saved_inputs, op.saved_shapes
-    return array("q", [recorded, len(inputs), *inputs, len(shapes), *shapes, outputs]).tobytes()
+    return array("q", [recorded, op.kind == "view", len(inputs), *inputs, len(shapes), *shapes, outputs]).tobytes()
 
 
 def _give_numbers(self: Recipe) -> None:

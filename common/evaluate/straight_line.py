@@ -10,7 +10,7 @@ other are one kernel (`common.evaluate.fused_lines`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -19,9 +19,8 @@ import numpy as np
 from common.core.dtypes import compute_dtypes, operand_dtypes
 from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
-from common.core.operators import install
 from common.core.python_numbers import Int, Number, weak
-from common.core.rule_code import joint_rule, rule_parameters
+from common.core.rule_code import joint_place, joint_rule, rule_parameters
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
@@ -30,57 +29,13 @@ from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.known_numbers import by_values
+from common.evaluate.line_terms import NotStraightError, Term, give_operators
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
 
 #: Terms are never seen by users, so expansions of up to this many elements are written out: views cost more.
 SMALL = 1 << 14
-
-
-class _NotStraightError(Exception):
-    """What a rule does depends on more than the forms of its operands."""
-
-
-class _Term:
-    """An expression over the names that a rule was given; `spec` has no shape on the short path.
-
-    An elementwise one is written down when its text is first asked for: until then it may become part of another.
-    """
-
-    __op_priority__ = 1
-
-    def __init__(self, text: str, spec: Any, trail: _Trail, made: DelayedOp | DelayedReduction | None = None) -> None:
-        self.written, self.spec, self.trail, self.made = text, spec, trail, made
-
-    @property
-    def text(self) -> str:
-        if not self.written:
-            self.written = self.trail.write(self)
-        return self.written
-
-    @property
-    def shape(self) -> Any:
-        if self.spec.shape is None:
-            raise _NotStraightError
-        return self.spec.shape
-
-    dtype = property(lambda self: self.spec.dtype)
-    ndim = property(lambda self: len(self.shape))
-
-    def __bool__(self) -> bool:
-        raise _NotStraightError
-
-    @staticmethod
-    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        trail = next(x.trail for x in operands if isinstance(x, _Term))
-        return trail.record(op, operands, attrs)
-
-
-@cache
-def _give_operators() -> None:
-    """Let terms have operators, when the first is made: by then the registry has ops."""
-    install(_Term, REGISTRY, comparisons=False)
 
 
 class _Trail(Interpretation):
@@ -92,7 +47,7 @@ class _Trail(Interpretation):
     """
 
     def __init__(self, by_rows: bool = False) -> None:
-        _give_operators()
+        give_operators()
         self.by_rows = by_rows
         self.scope: dict[str, Any] = {}
         self.lines: list[str] = []
@@ -108,24 +63,24 @@ class _Trail(Interpretation):
         name = f"v{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         if isinstance(spec, tuple) and not isinstance(spec, Spec):
-            return tuple(_Term(f"{name}[{i}]", each, self) for i, each in enumerate(spec))
-        return _Term(name, spec, self)
+            return tuple(Term(f"{name}[{i}]", each, self) for i, each in enumerate(spec))
+        return Term(name, spec, self)
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down the application of an op."""
-        if not all(isinstance(x, (_Term, *NUMBERS)) for x in operands):
-            raise _NotStraightError
+        if not all(isinstance(x, (Term, *NUMBERS)) for x in operands):
+            raise NotStraightError
         operands = [float(x) if type(x) is Number else int(x) if type(x) is Int else x for x in operands]
-        if all(not isinstance(x, _Term) or isinstance(x.spec, type) for x in operands):
-            raise _NotStraightError  # arithmetic of numbers
+        if all(not isinstance(x, Term) or isinstance(x.spec, type) for x in operands):
+            raise NotStraightError  # arithmetic of numbers
         if op.kind == "composite" and op.reduce is None:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
-        if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
+        if any(isinstance(x, Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
         if op.name == "reshape" and (alone := _without_ones(operands[0], attrs["new_shape"])) is not None:
             return self.record(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
         forms: Any = tuple(
-            (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
+            (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, Term) else type(x) for x in operands
         )
         found: Any = recipe(op, forms, attrs)
         if found.spec is None:
@@ -139,28 +94,28 @@ class _Trail(Interpretation):
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
             made = DelayedReduction(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
             if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
-                return _Term("", found.spec, self, made)
+                return Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
-        if found.builtin is None:
-            texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
+        if found.builtin is None or not isinstance(found.spec, Spec):
+            texts = [x.text if isinstance(x, Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
         if op.kind == "elementwise" and not attrs:
             return self._elementwise(DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
 
-    def _elementwise(self, made: DelayedOp, spec: Any) -> _Term:
+    def _elementwise(self, made: DelayedOp, spec: Any) -> Term:
         """An elementwise op; of one float dtype it is written down later."""
         if made.is_fusible(spec):
-            return _Term("", spec, self, made)
+            return Term("", spec, self, made)
         return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
 
-    def _reduced(self, made: DelayedReduction, spec: Any) -> _Term:
+    def _reduced(self, made: DelayedReduction, spec: Any) -> Term:
         total = fused_sum(made.operand, made.dim, spec) if made.kind == "sum" else None
         if total is None:
             return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
         return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
 
-    def results(self, terms: Sequence[_Term]) -> list[str]:
+    def results(self, terms: Sequence[Term]) -> list[str]:
         """The names of what a composite returns; what it returns beside a first result of rows is one kernel's."""
         first, *others = terms
         waiting = [x for x in others if not x.written]
@@ -192,7 +147,7 @@ class _Trail(Interpretation):
             more += arrays
         root.written = self._builtin(found.builtin, found.otherwise, dtype, [*found.inputs, *more], root.spec).text
 
-    def write(self, term: _Term) -> str:
+    def write(self, term: Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
         made = term.made
         if type(made) is DelayedReduction:
@@ -210,28 +165,28 @@ class _Trail(Interpretation):
     def _shapeless(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """An elementwise op on operands of one shape, which is not known; and numbers."""
         if op.kind != "elementwise" or attrs:
-            raise _NotStraightError
-        kinds = [x.spec if isinstance(x, _Term) else type(x) for x in operands]
+            raise NotStraightError
+        kinds = [x.spec if isinstance(x, Term) else type(x) for x in operands]
         specs = [form_spec(x) if isinstance(x, type) else Spec((2,), x.dtype) for x in kinds]
         dtype, out_dtype, _ = compute_dtypes(op, specs)
         wanted = operand_dtypes(op, specs)
         if any(not isinstance(x, type) and x.dtype != d for x, d in zip(kinds, wanted, strict=True)):
-            raise _NotStraightError
+            raise NotStraightError
         builtin = fast(op.name, tuple(wanted), out_dtype)
         made = DelayedOp(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
         return self._elementwise(made, Spec(None, out_dtype))  # type: ignore[arg-type]
 
-    def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> _Term:
+    def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> Term:
         texts, plain = [], []
         for x in operands:
-            if not isinstance(x, _Term):
+            if not isinstance(x, Term):
                 texts.append(self.name(number(x, dtype)))
                 plain.append(self.name(x))
             else:
                 is_number = isinstance(x.spec, type)
                 texts.append(f"{self.name(number)}({x.text}, {self.name(dtype)})" if is_number else x.text)
                 plain.append(x.text)
-        term: _Term = self.let(f"{self.name(builtin)}({', '.join(texts)})", spec)
+        term: Term = self.let(f"{self.name(builtin)}({', '.join(texts)})", spec)
         # a builtin declines what is not contiguous
         self.lines.append(f"if {term.text} is None: {term.text} = {self.name(otherwise)}({', '.join(plain)})")
         return term
@@ -244,15 +199,15 @@ class _Trail(Interpretation):
 
 def _without_ones(x: Any, shape: Any) -> DelayedReduction | None:
     """A delayed sum over the first dimensions of which only the others are asked for."""
-    if not isinstance(x, _Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
+    if not isinstance(x, Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
         return None
     return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
 
 
-def _write_sums(term: _Term) -> None:
+def _write_sums(term: Term) -> None:
     """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
     for x in term.made.operands if type(term.made) is DelayedOp else ():
-        if isinstance(x, _Term) and not x.written:
+        if isinstance(x, Term) and not x.written:
             _write_sums(x)
             if type(x.made) is DelayedReduction and is_costly(x.made.operand):
                 x.made.operand.text, x.text  # noqa: B018
@@ -268,7 +223,7 @@ def straight_forward(self: Recipe) -> Callable[..., Any] | None:
     trail = _Trail(by_rows=True)
     names = [f"x{i}" for i in range(len(self.forms))]
     try:
-        terms = [_Term(n, _spec(form), trail) for n, form in zip(names, self.forms, strict=True)]
+        terms = [Term(n, _spec(form), trail) for n, form in zip(names, self.forms, strict=True)]
         out = self.op.forward(*terms, **self.attrs)  # type: ignore[misc]
         texts = ", ".join(trail.results(out)) if isinstance(out, tuple) else out.text
         self.spec = tuple(term.spec for term in out) if isinstance(out, tuple) else out.spec
@@ -314,15 +269,15 @@ def _straight(self: Recipe, choice: tuple[bool, ...], values: Sequence[Any] = ()
     numbers = iter(values)
     for place, i in enumerate(op.saved_inputs):
         of_number = values and isinstance(forms[i], type)
-        known[op.inputs[i]] = weak(next(numbers)) if of_number else _Term(f"s{place}", _spec(forms[i]), trail)
+        known[op.inputs[i]] = weak(next(numbers)) if of_number else Term(f"s{place}", _spec(forms[i]), trail)
     for i in op.saved_shapes:
         known[f"{op.inputs[i]}_shape"] = forms[i][0]
     if op.nout == 1:
-        known["g"], known["y"] = _Term("g", self.spec, trail), _Term("y", self.spec, trail)
+        known["g"], known["y"] = Term("g", self.spec, trail), Term("y", self.spec, trail)
     else:
-        terms = (_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
+        terms = (Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
         known["g"] = tuple(term if there else None for term, there in zip(terms, choice[: op.nout], strict=True))
-        known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
+        known["y"] = tuple(Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
         known["rest"] = (None, *known["y"][1:])
         known["first"] = (known["y"][0], *(None for _ in known["y"][1:]))
     lines = _unpack(op)
@@ -345,8 +300,8 @@ def straight_rules(op: Op, forms: Sequence[np.dtype | type], dtype: np.dtype) ->
     trail = _Trail()
     specs: list[Any] = [x if isinstance(x, type) else Spec(None, x) for x in forms]  # type: ignore[arg-type]
     own: Any = Spec(None, dtype)  # type: ignore[arg-type]
-    known = {name: _Term(name, own, trail) for name in ("g", "y")}
-    known |= {op.inputs[i]: _Term(f"s{place}", specs[i], trail) for place, i in enumerate(op.saved_inputs)}
+    known = {name: Term(name, own, trail) for name in ("g", "y")}
+    known |= {op.inputs[i]: Term(f"s{place}", specs[i], trail) for place, i in enumerate(op.saved_inputs)}
     body = None if op.saved_shapes else _rules(op, known, trail, None, numbers=[isinstance(x, type) for x in forms])
     return None if body is None else trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
 
@@ -362,18 +317,21 @@ def _rules(
     op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = (), numbers: Any = None
 ) -> list[str] | None:
     """The lines of all rules: of those that are needed, or, if that is not known, each behind a test whether it is."""
-    if any(map(joint_rule, op.rules)):
-        return None
-    body: list[str] = []
     results: dict[int, Any] = {}
     numbers = [isinstance(form, type) for form in forms] if numbers is None else numbers
+    try:
+        shared = _shared(op, known)
+    except Exception:  # as below
+        return None
+    body = [] if needed else [*trail.lines]
     for i, rule in enumerate(op.rules):
         body.append(f"c{i} = None")
         if rule is None or numbers[i] or (needed and not needed[i]):
             continue
         start = len(trail.lines)
         try:
-            result = rule(*(known[name] for name in rule_parameters(rule)))
+            names = rule_parameters(rule)
+            result = rule(*(known[name] for name in names)) if (place := joint_place(rule)) is None else shared[place]
             if result is None:
                 continue
             results[i] = fit(result, *forms[i]) if forms is not None else result
@@ -388,3 +346,14 @@ def _rules(
         texts = [f"c{i} = {result.text}" for i, result in results.items()]
         body += [*trail.lines, *texts]
     return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]
+
+
+def _shared(op: Op, known: Mapping[str, Any]) -> Sequence[Any]:
+    """What a rule gives that several operands share, written down before all else."""
+    joint = next(filter(None, map(joint_rule, op.rules)), None)
+    if joint is None:
+        return ()
+    results = joint(*(known[name] for name in rule_parameters(joint)))
+    for x in results:
+        x.text  # noqa: B018
+    return results

@@ -3,12 +3,13 @@
 ``apply``: f(op, attrs, *operands) -> tensor, or tuple of tensors | None. Operands are tensors and numbers. What is
 found for them in the table of ``find`` says how the op runs; the result becomes a tensor, and if a gradient may be
 wanted, a node is put on the tape. None, with nothing done, where the general way is to be taken: for forms that nobody
-has met, operands of other classes, results that are views, while something watches, and where the op raises an
-exception of Python's, which the general way then raises again.
+has met, operands of other classes, while something watches, and where the op raises an exception of Python's, which the
+general way then raises again.
 
 Table: see the names below; what is in capitals there is an object, an offset in words, or an address. A plan, the
-contents of a bytes object, says how a node is made: [whether it may be, inputs that it saves, their positions...,
-inputs of which it saves the shape, their positions..., what of the results it saves].
+contents of a bytes object, says how a node is made: [whether it may be, whether results may be views of the first
+operand, inputs that it saves, their positions..., inputs of which it saves the shape, their positions..., what of the
+results it saves].
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from common.runtime.dispatch_text import KEY_WORDS, MAX_OPERANDS, TABLE
 #: The words of the table: those of the engine's state and functions, then offsets in objects by class and attribute.
 STATE = (
     "ROWS", "TRACING", "EXPOSED", "NO_ATTRS", "DUE", "GRAD_MODE", "COUNTER", "USER_FILES", "OWN_FILES", "PLACE", "LOOK",
-    "SEAL", "TEMPLATE", "TENSOR_WORDS", "NODE_CLASS", "KIND_1", "KIND_2", "KIND_3", "FILE_NAME",
+    "SEAL", "NOTE", "TEMPLATE", "TENSOR_WORDS", "NODE_CLASS", "KIND_1", "KIND_2", "KIND_3", "FILE_NAME",
 )  # fmt: skip
 TENSOR = ("payload", "_requires_grad", "grad_fn", "output_nr")
 NODE = ("number", "op", "attrs", "backward", "edges", "saved", "fit", "code", "lasti", "freed_by")
@@ -28,7 +29,7 @@ SAVES_NONE, SAVES_ALL, SAVES_REST, SAVES_FIRST = range(4)
 _NAMES = (*STATE, *(f"T_{x}" for x in TENSOR), *(f"N_{x}" for x in NODE), *(f"R_{x}" for x in RECIPE))
 
 APPLIED = f"""{TABLE}
-PyTuple_Type, Py_True, PyExc_Exception, PyErr_ExceptionMatches, PyObject_Vectorcall = C
+PyTuple_Type, Py_True, PyExc_Exception, PyErr_ExceptionMatches, PyObject_Vectorcall, PyDict_Contains = C
 PyIter_Next, PyContextVar_Get, PyEval_GetFrame, PyFrame_GetCode, PyFrame_GetBack, PyFrame_GetLasti, PySet_Contains = C
 
 {"".join(f"{name} = {i}" + chr(10) for i, name in enumerate(_NAMES))}
@@ -125,8 +126,8 @@ def some_of(y, first):
 
 # what the rules of an op read, see `Op.saves`
 def saved_of(table, plan, forms, payloads, y):
-    inputs = plan[1]
-    positions = at(plan, 2)
+    inputs = plan[2]
+    positions = at(plan, 3)
     shapes = positions[inputs]
     places = at(positions, inputs + 1)
     outputs = places[shapes]
@@ -175,6 +176,22 @@ def note_place(table, new):
     Py_DecRef(place)
     return True
 
+# whether what is saved may be memory that the outside can write: a part of other memory, or known by its identity
+def may_be_exposed(table, saved):
+    for i in range(saved[COUNT]):
+        array = saved[ITEMS + i]
+        if has_type(array, PyTuple_Type):
+            return True
+        if has_type(array, PyArray_Type):
+            if array[BASE]:
+                return True
+            key = PyLong_FromLongLong(array)
+            found = int_of(PyDict_Contains(table[EXPOSED], key))
+            Py_DecRef(key)
+            if found != 0:
+                return True
+    return False
+
 # the node of an op; 0 after an exception
 def node_of(table, recipe, operands, payloads, count, y):
     number = PyIter_Next(table[COUNTER])
@@ -196,7 +213,7 @@ def node_of(table, recipe, operands, payloads, count, y):
     new[table[N_edges]] = edges_of(table, operands, count)
     new[table[N_saved]] = saved_of(table, recipe[table[R_plan]] + BYTES, recipe[table[R_forms]], payloads, y)
     if new[table[N_edges]] and new[table[N_saved]] and note_place(table, new):
-        if not table[EXPOSED][ENTRIES] or tell(table[SEAL], new):
+        if not table[EXPOSED][ENTRIES] or not may_be_exposed(table, new[table[N_saved]]) or tell(table[SEAL], new):
             return new
     Py_DecRef(new)
     return 0
@@ -217,21 +234,37 @@ def is_recording(table):
     Py_DecRef(cell[0])
     return found
 
-# whether results are arrays, of which the first has memory of its own
+# whether results are arrays
 def are_arrays(y):
-    if not has_type(y, PyTuple_Type) or not y[COUNT] or not has_type(y[ITEMS], PyArray_Type) or y[ITEMS][BASE]:
+    if not has_type(y, PyTuple_Type) or not y[COUNT]:
         return False
-    for i in range(1, y[COUNT]):
+    for i in range(y[COUNT]):
         if not has_type(y[ITEMS + i], PyArray_Type):
             return False
     return True
 
+# note that a tensor may show memory of an operand; whether that went well
+def noted(table, recipe, operand, tensor, position):
+    arguments = room(5)
+    arguments[0] = operand
+    arguments[1] = tensor
+    arguments[2] = recipe[table[R_op]]
+    arguments[3] = recipe[table[R_attrs]]
+    arguments[4] = Py_None if position < 0 else PyLong_FromLongLong(position)
+    found = PyObject_Vectorcall(table[NOTE], arguments, 5, 0)
+    if position >= 0:
+        Py_DecRef(arguments[4])
+    if found:
+        Py_DecRef(found)
+    return found != 0
+
 # the tensors of several results
-def tensors_over(table, y, node):
+def tensors_over(table, recipe, operand, y, node):
     count = y[COUNT]
     tensors = PyTuple_New(count)
     if not tensors:
         return 0
+    shows = y[ITEMS][BASE] and is_tensor(table, operand)
     for i in range(count):
         array = y[ITEMS + i]
         tensor = tensor_over(table, share(array))
@@ -241,6 +274,9 @@ def tensors_over(table, y, node):
         tensors[ITEMS + i] = tensor
         if node and (array[DESCR][DTYPE] & 255) == FLOATING:
             recorded(table, tensor, node, i)
+        if shows and not noted(table, recipe, operand, tensor, i):
+            Py_DecRef(tensors)
+            return 0
     return tensors
 
 # the recipe that a key leads to; 0 if there is none that says how a node is made
@@ -272,12 +308,16 @@ def shown(table, recipe, operands, payloads, count, y, wanted):
             return failed()
     result = 0
     if several:
-        result = tensors_over(table, y, node)
+        result = tensors_over(table, recipe, operands[0], y, node)
         Py_DecRef(y)
     else:
         result = tensor_over(table, y)
         if result and node:
             recorded(table, result, node, 0)
+        if result and (recipe[table[R_plan]] + BYTES)[1] and is_tensor(table, operands[0]):
+            if not noted(table, recipe, operands[0], result, -1):
+                Py_DecRef(result)
+                result = 0
     if node:
         Py_DecRef(node)
     return result

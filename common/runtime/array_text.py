@@ -4,10 +4,10 @@
 Table: [dtype, rank, dims..., strides..., offset, out rank, writable, out dims..., out strides...], strides and offset
 in bytes, writable 0 or numpy's flag. None for anything but an exact ndarray of that dtype, those sizes and strides.
 
-``steps``: f(*arrays) -> ndarray | None.
-Table: [inputs, steps, result descr, out rank, out dims..., per input: dtype, rank, dims..., per step: kernel, buffers,
-slots..., ints, values...]. Slots count inputs, then the result. None for operands of another form, and as soon as a
-kernel's status is not 0.
+``steps``: f(*arrays) -> ndarray, or tuple of several | None.
+Table: [inputs, steps, results, address of scratch or 0, per result: descr, rank, dims..., per input: dtype, rank,
+dims..., per step: kernel, buffers, slots..., ints, values...]. Slots count inputs, then results, then the scratch. None
+for operands of another form, and as soon as a kernel's status is not 0.
 
 ``extent``: f(array) -> (low, high) | None, the addresses between which an array lies.
 Table: [dtypes, per dtype: dtype, bytes].
@@ -41,32 +41,55 @@ def view(self, args, nargs):
 """
 
 STEPS = """
+# new arrays for several results, whose forms begin at a record, and their addresses; 0 if there is no memory
+def new_arrays(record, count, addresses):
+    made = PyTuple_New(count)
+    if not made:
+        return 0
+    for k in range(count):
+        out = new_array(record[0], record[1], at(record, 2))
+        if not out:
+            Py_DecRef(made)
+            return 0
+        made[ITEMS + k] = out
+        addresses[k] = out[DATA]
+        record = at(record, 2 + record[1])
+    return made
+
 def steps(self, args, nargs):
     bufs = room(64)
     chosen = room(64)
     table = table_of(self)
-    inputs = table[0]
+    inputs, results = table[0], table[2]
     if nargs != inputs:
         return none()
-    record = at(table, 4 + table[3])
+    record = at(table, 4)
+    for k in range(results):
+        record = at(record, 2 + record[1])
     for i in range(inputs):
         arg = args[i]
         if not (is_array(arg, record[0], ALIGNED_ROWS) and has_sizes(arg, record[1], at(record, 2))):
             return none()
         bufs[i] = arg[DATA]
         record = at(record, 2 + record[1])
-    out = new_array(table[2], table[3], at(table, 4))
-    if not out:
+    made = 0
+    if results == 1:
+        made = new_array(table[4], table[5], at(table, 6))
+        if made:
+            bufs[inputs] = made[DATA]
+    else:
+        made = new_arrays(at(table, 4), results, at(bufs, inputs))
+    if not made:
         return 0
-    bufs[inputs] = out[DATA]
+    bufs[inputs + results] = table[3]
     for k in range(table[1]):
         choose(chosen, bufs, at(record, 2), record[1])
         ints = at(record, 2 + record[1])
         if run_kernel(record[0], chosen, at(ints, 1)) != 0:
-            Py_DecRef(out)
+            Py_DecRef(made)
             return none()
         record = at(ints, 1 + ints[0])
-    return out
+    return made
 """
 
 EXTENT = """

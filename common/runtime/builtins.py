@@ -214,34 +214,38 @@ def make_view(
 
 def make_steps(
     forms: Sequence[tuple[Sequence[int], Any]],
-    out_form: tuple[Sequence[int], Any],
+    out_forms: Sequence[tuple[Sequence[int], Any]],
     steps: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+    scratch: int = 0,
 ) -> Callable[..., Any]:
-    """Return ``f(*arrays)`` that allocates the result and runs some kernels, one after the other.
+    """Return ``f(*arrays)`` that allocates the results and runs some kernels, one after the other.
 
     Parameters
     ----------
-    forms : shape and dtype per operand, at most 63.
-    out_form : those of the result.
-    steps : per kernel its address, which of the operands and the result (counted through) it gets, and its ints.
+    forms : shape and dtype per operand, at most 61 with those of results.
+    out_forms : those of each result.
+    steps : per kernel its address, which of operands, results and scratch (counted through) it gets, and its ints.
+    scratch : bytes of memory that kernels use; the builtin keeps them.
 
     Returns
     -------
     callable
-        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its form, or if a
-        kernel's status is not 0, which ends the row.
+        Returns the new array, or a tuple of several; None if an operand is not an exact, C-contiguous, aligned ndarray
+        of its form, or if a kernel's status is not 0, which ends the row.
     """
-    if len(forms) >= MAX_BUFFERS:
-        raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 1} operands, not {len(forms)}")
+    if len(forms) + len(out_forms) >= MAX_BUFFERS - 1:
+        raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 2} operands and results, not {len(forms)}")
     if not is_native("steps"):
-        return python_builtins.make_steps(forms, out_form, steps)
-    descr = np.dtype(out_form[1])
-    words = [len(forms), len(steps), id(descr), len(out_form[0]), *out_form[0]]
+        return python_builtins.make_steps(forms, out_forms, steps, scratch)
+    descrs, held = [np.dtype(dtype) for _, dtype in out_forms], np.empty(scratch, np.uint8)
+    words = [len(forms), len(steps), len(out_forms), held.ctypes.data if scratch else 0]
+    for (shape, _), descr in zip(out_forms, descrs, strict=True):
+        words += [id(descr), len(shape), *shape]
     for shape, dtype in forms:
         words += [cpython_abi.descr_word(dtype), len(shape), *shape]
     for address, slots, ints in steps:
         words += [address, len(slots), *slots, len(ints), *ints]
-    return _builtin("steps", np.array(words, dtype=np.int64), descr)
+    return _builtin("steps", np.array(words, dtype=np.int64), descrs, held)
 
 
 def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
     "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc", "PyOS_InterruptOccurred", "PyErr_SetInterrupt",
     "PyErr_ExceptionMatches", "PyObject_Vectorcall", "PyIter_Next", "PyContextVar_Get", "PyEval_GetFrame",
-    "PyFrame_GetCode", "PyFrame_GetBack", "PyFrame_GetLasti", "PySet_Contains",
+    "PyFrame_GetCode", "PyFrame_GetBack", "PyFrame_GetLasti", "PySet_Contains", "PyDict_Contains",
 )  # fmt: skip
 
 

@@ -177,22 +177,23 @@ def make_view(*_: Any) -> Callable[..., None]:
 
 def make_steps(
     forms: Sequence[tuple[Sequence[int], Any]],
-    out_form: tuple[Sequence[int], Any],
+    out_forms: Sequence[tuple[Sequence[int], Any]],
     steps: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+    scratch: int = 0,
 ) -> Callable[..., Any]:
     """Return what `common.runtime.builtins.make_steps` returns."""
     wanted = [(tuple(shape), np.dtype(dtype)) for shape, dtype in forms]
-    runs = [(_runner(address), slots, ints) for address, slots, ints in steps]
+    runs, held = [(_runner(address), slots, ints) for address, slots, ints in steps], np.empty(scratch, np.uint8)
 
     def run_steps(*arrays: Any) -> Any:
         if len(arrays) != len(wanted):
             return None
         if any(not _is_array(x, dtype) or x.shape != shape for x, (shape, dtype) in zip(arrays, wanted, strict=True)):
             return None
-        out = np.empty(tuple(out_form[0]), out_form[1])
-        places = [*map(_data, arrays), _data(out)]
+        outs = tuple(np.empty(tuple(shape), dtype) for shape, dtype in out_forms)
+        places = [*map(_data, arrays), *map(_data, outs), _data(held)]
         failed = any(run([places[slot] for slot in slots], ints) for run, slots, ints in runs)
-        return None if failed else out
+        return None if failed else outs[0] if len(outs) == 1 else outs
 
     return run_steps
 

@@ -27,6 +27,7 @@ class Tape(NamedTuple):
     user_files, own_files : names of files, by whether their frames are the user's.
     place : ``place(depth)``, code and instruction of the user's nearest frame.
     look, seal : called with the number of a node, and with a node, where `due` and `exposed` say so.
+    note : ``note(operand, result, op, attrs, position)``, called with a tensor that may show memory of another.
     template : a tensor without history; results are like it.
     node : the class of nodes.
     kinds : three classes of tensors, with the slots of the template's class at the same places.
@@ -44,6 +45,7 @@ class Tape(NamedTuple):
     place: Callable[[int], Any]
     look: Callable[[int], Any]
     seal: Callable[[Any], Any]
+    note: Callable[..., Any]
     template: Any
     node: type
     kinds: Sequence[type]
@@ -55,7 +57,7 @@ class Tape(NamedTuple):
         state = [
             *(cells.ctypes.data, id(self.tracing), id(self.exposed), id(self.no_attrs), self.due.ctypes.data),
             *(id(self.grad_mode), id(self.counter), id(self.user_files), id(self.own_files), id(self.place)),
-            *(id(self.look), id(self.seal), id(self.template), tensor.__basicsize__ // 8, id(self.node)),
+            *(id(self.look), id(self.seal), id(self.note), id(self.template), tensor.__basicsize__ // 8, id(self.node)),
             *map(id, self.kinds), cpython_abi.slot_offset(CodeType, "co_filename") // 8,
         ]  # fmt: skip
         places = [(tensor, TENSOR), (self.node, NODE), (self.recipe, RECIPE)]

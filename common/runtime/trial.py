@@ -123,7 +123,7 @@ def _view(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 
 def _steps(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     word = cpython_abi.descr_word(x.dtype)
-    return make([1, 1, id(x.dtype), 1, 3, word, 1, 3, _kernel(), 2, 0, 1, 1, 5], x.dtype)(x) is None
+    return make([1, 1, 1, 0, id(x.dtype), 1, 3, word, 1, 3, _kernel(), 2, 0, 1, 1, 5], x.dtype)(x) is None
 
 
 def _extent(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
@@ -155,7 +155,7 @@ class _Fakes(NamedTuple):
 def _fakes(x: np.ndarray) -> _Fakes:
     op, looked, due = object(), list[Any](), np.array([7])
     template = _Op(_requires_grad=False, grad_fn=None, output_nr=0)
-    plan = array("q", [1, 1, 0, 1, 0, SAVES_ALL]).tobytes()
+    plan = array("q", [1, 0, 1, 0, 1, 0, SAVES_ALL]).tobytes()
     recipe = _Op(builtin=None, run=add, plan=plan, op=op, attrs={}, backward="rules", forms=((x.shape, 0), int))
     key = [id(op), id(None), 1, cpython_abi.descr_word(x.dtype), 3, id(int)]
     cells = np.zeros((CELLS, CELL_WORDS), np.int64)
@@ -167,7 +167,7 @@ def _fakes(x: np.ndarray) -> _Fakes:
         ContextVar("twingrad_trial", default=True),
     )
     place, tell, numbers, kinds = (lambda depth: None), looked.append, count(7), (_Op, _Op, _Op)
-    tape = Tape({}, {}, {}, due, grad_mode, numbers, files, own, place, tell, tell, template, _Op, kinds, _Op)
+    tape = Tape({}, {}, {}, due, grad_mode, numbers, files, own, place, tell, tell, tell, template, _Op, kinds, _Op)
     tensors = (_Op(payload=x, _requires_grad=wanted, grad_fn=None, output_nr=0) for wanted in (False, True))
     return _Fakes(op, looked, cells, tape, *tensors)
 

@@ -103,7 +103,9 @@ def _tape() -> Tape:
     template.output_nr, template._requires_grad = 0, False
     watching, places = (mode.tracing, exposed, NO_ATTRS, tape_garbage.due_word), (user_files, own_files, user_frame)
     kinds = (Tensor, Parameter, Buffer)
-    return Tape(*watching, mode.grad_mode, numbers, *places, tape_garbage.look, seal, template, Node, kinds, Recipe)
+    return Tape(
+        *watching, mode.grad_mode, numbers, *places, tape_garbage.look, seal, note_array, template, Node, kinds, Recipe
+    )
 
 
 @interprets(TensorBase)

@@ -184,7 +184,9 @@ class OpLine(Interpretation):
             if found.builtin is None:
                 inner.append(f"{made} = r{at}({arrays})")
             else:
-                inner += [f"{made} = b{at}({arrays})", f"if {made} is None: {made} = r{at}({arrays})"]
+                one = made if len(names) == 1 else f"t{at}"
+                inner += [f"{one} = b{at}({arrays})", f"if {one} is None: {one} = r{at}({arrays})"]
+                inner += [f"{made} = {one}"] if one != made else []
             inner += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in names]
             inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
         results = [x.name for x in parts]

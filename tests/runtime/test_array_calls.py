@@ -71,7 +71,7 @@ def twice(make):
     """(x, y) -> (x + y) + y, as two kernels that write to the result."""
     address = compile_kernel(ADD, "test_add")
     return make.make_steps(
-        [((6,), F32), ((6,), F32)], ((6,), F32), [(address, (0, 1, 2), (6,)), (address, (2, 1, 2), (6,))]
+        [((6,), F32), ((6,), F32)], [((6,), F32)], [(address, (0, 1, 2), (6,)), (address, (2, 1, 2), (6,))]
     )
 
 
@@ -92,10 +92,25 @@ def test_steps_decline_other_operands(twice, other):
     assert twice(x) is None
 
 
+def test_steps_have_several_results_and_scratch(make):
+    """(x, y) -> x + y, and (x + y) + y by way of the scratch; nothing is left of a call that fails."""
+    add, fail = compile_kernel(ADD, "test_add"), compile_kernel(FAIL, "test_fail")
+    x, y = vectors(2, 3)
+    steps = [(add, (0, 1, 2), (6,)), (add, (2, 1, 4), (6,)), (add, (4, 1, 3), (6,))]
+    forms = [((2, 3), F32), ((6,), F32)]
+    run = make.make_steps([((2, 3), F32)] * 2, forms, steps, 24)
+    first, second = run(x, y)
+    assert (first.shape, second.shape) == ((2, 3), (6,))
+    assert np.array_equal(first, x + y)
+    assert np.array_equal(second, (((x + y) + y) + y).ravel())
+    assert make.make_steps([((2, 3), F32)] * 2, forms, [*steps, (fail, (0,), (6,))], 24)(x, y) is None
+    assert run(x.T, y) is None
+
+
 def test_steps_end_at_the_first_status(make):
     fail, add = compile_kernel(FAIL, "test_fail"), compile_kernel(ADD, "test_add")
     x, y = vectors(6)
-    steps = make.make_steps([((6,), F32)] * 2, ((6,), F32), [(add, (0, 1, 2), (6,)), (fail, (0, 1, 2), (6,))])
+    steps = make.make_steps([((6,), F32)] * 2, [((6,), F32)], [(add, (0, 1, 2), (6,)), (fail, (0, 1, 2), (6,))])
     assert steps(x, y) is None
     before = sys.getrefcount(x)
     for _ in range(100):

@@ -1,0 +1,64 @@
+"""Terms: what rules and composites are given in place of arrays where their lines are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from common.core.op import REGISTRY, Op
+from common.core.operators import install
+from common.evaluate.fused_lines import DelayedOp
+from common.evaluate.fused_rows import DelayedReduction
+
+
+class NotStraightError(Exception):
+    """What a rule does depends on more than the forms of its operands."""
+
+
+class Term:
+    """An expression over the names that a rule was given; `spec` has no shape on the short path.
+
+    An elementwise one is written down when its text is first asked for: until then it may become part of another.
+    """
+
+    __op_priority__ = 1
+
+    def __init__(self, text: str, spec: Any, trail: Any, made: DelayedOp | DelayedReduction | None = None) -> None:
+        self.written, self.spec, self.trail, self.made = text, spec, trail, made
+
+    @property
+    def text(self) -> str:
+        """The name of its value, which is written down if need be."""
+        if not self.written:
+            self.written = self.trail.write(self)
+        return self.written
+
+    @property
+    def shape(self) -> Any:
+        """Sizes of all dimensions.
+
+        Raises
+        ------
+        NotStraightError : no shape is known.
+        """
+        if self.spec.shape is None:
+            raise NotStraightError
+        return self.spec.shape
+
+    dtype = property(lambda self: self.spec.dtype)
+    ndim = property(lambda self: len(self.shape))
+
+    def __bool__(self) -> bool:
+        raise NotStraightError
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        trail = next(x.trail for x in operands if isinstance(x, Term))
+        return trail.record(op, operands, attrs)
+
+
+@cache
+def give_operators() -> None:
+    """Let terms have operators, when the first is made: by then the registry has ops."""
+    install(Term, REGISTRY, comparisons=False)
