@@ -59,18 +59,21 @@ def new_arrays(record, count, addresses):
 def steps(self, args, nargs):
     bufs = room(64)
     chosen = room(64)
+    held = room(64)
     table = table_of(self)
     inputs, results = table[0], table[2]
     if nargs != inputs:
         return none()
+    begin(held, inputs)
     record = at(table, 4)
     for k in range(results):
         record = at(record, 2 + record[1])
     for i in range(inputs):
         arg = args[i]
-        if not (is_array(arg, record[0], ALIGNED_ROWS) and has_sizes(arg, record[1], at(record, 2))):
+        bufs[i] = elements_of(arg, record[0], at(held, i))
+        if not bufs[i] or not has_sizes(arg, record[1], at(record, 2)):
+            release(held, inputs)
             return none()
-        bufs[i] = arg[DATA]
         record = at(record, 2 + record[1])
     made = 0
     if results == 1:
@@ -80,15 +83,18 @@ def steps(self, args, nargs):
     else:
         made = new_arrays(at(table, 4), results, at(bufs, inputs))
     if not made:
+        release(held, inputs)
         return 0
     bufs[inputs + results] = table[3]
     for k in range(table[1]):
         choose(chosen, bufs, at(record, 2), record[1])
         ints = at(record, 2 + record[1])
         if run_kernel(record[0], chosen, at(ints, 1)) != 0:
+            release(held, inputs)
             Py_DecRef(made)
             return none()
         record = at(ints, 1 + ints[0])
+    release(held, inputs)
     return made
 """
 

@@ -3,6 +3,8 @@
 A builtin reads the C structures of its arguments itself (`common.runtime.call_text`).  That is allowed only
 where `common.runtime.cpython_abi` finds the layout it knows and a trial run gives the right answers; elsewhere the
 same functions are made of Python and ctypes (`common.runtime.python_builtins`), about fifty times slower per call.
+An operand is an exact, aligned ndarray of its dtype; one that is not C-contiguous is copied first if it has fewer than
+`common.runtime.object_text.FEW` elements, and declined if it has more.
 
 All of them hold the GIL from the first check to the last kernel, so tables, frames and workspaces need no
 lock.
@@ -70,9 +72,9 @@ def make_elementwise(
     Returns
     -------
     callable
-        Returns the new array; an int, the kernel's status, if that is not 0; None if an operand is not an
-        exact, C-contiguous, aligned ndarray of its dtype or the shapes differ (the caller then takes its
-        general path). A float or int counts as a 0-d operand, rounded once to a dtype that is floating point.
+        Returns the new array; an int, the kernel's status, if that is not 0; None if it declines an operand
+        or the shapes differ (the caller then takes its general path). A float or int counts as a 0-d operand,
+        rounded once to a dtype that is floating point.
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
@@ -108,9 +110,8 @@ def make_fixed(
     Returns
     -------
     callable
-        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its dtype, or if
-        the kernel's status is not 0. A number is rounded once, to a dtype that is floating point. The caller
-        guarantees the shapes.
+        Returns the new array; None if it declines an operand, or if the kernel's status is not 0. A number is rounded
+        once, to a dtype that is floating point. The caller guarantees the shapes.
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
@@ -230,8 +231,8 @@ def make_steps(
     Returns
     -------
     callable
-        Returns the new array, or a tuple of several; None if an operand is not an exact, C-contiguous, aligned ndarray
-        of its form, or if a kernel's status is not 0, which ends the row.
+        Returns the new array, or a tuple of several; None if it declines an operand or that has another shape, or if a
+        kernel's status is not 0, which ends the row.
     """
     if len(forms) + len(out_forms) >= MAX_BUFFERS - 1:
         raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 2} operands and results, not {len(forms)}")

@@ -47,24 +47,19 @@ def call(self, args, nargs):
 # f(*operands) -> ndarray | status | None.  Of two operands one may be a number, if there is a scalar kernel for it.
 # Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' dtypes].
 _ELEMENTWISE = f"""
-def elementwise(self, args, nargs):
+# the status of an elementwise kernel, whose result is put into a place; -1 for operands that it does not take
+def run_elementwise(table, args, held, result):
     bufs = room({MAX_INPUTS + 1})
     size = room(1)
     cell = room(1)
-    table = table_of(self)
-    inputs = table[0]
-    if nargs != inputs:
-        return none()
-    number = -1
+    inputs, number = table[0], -1
     for i in range(inputs):
-        arg, dtype = args[i], table[5 + i]
-        if is_array(arg, dtype, ALIGNED_ROWS):
-            bufs[i] = arg[DATA]
-        elif inputs == 2 and number == -1 and table[2 + i] and put_number(arg, dtype >> 32, cell):
+        bufs[i] = elements_of(args[i], table[5 + i], at(held, i))
+        if not bufs[i]:
+            if inputs != 2 or number != -1 or not table[2 + i] or not put_number(args[i], table[5 + i] >> 32, cell):
+                return -1
             bufs[i] = cell
             number = i
-        else:
-            return none()
     first = args[1 - number if number >= 0 else 0]
     kernel, rank, dims = table[1], rank_of(first), first[DIMS]
     if number >= 0:
@@ -75,28 +70,42 @@ def elementwise(self, args, nargs):
             its_rank = rank_of(other)
             if its_rank == rank:
                 if not same_words(dims, other[DIMS], rank):
-                    return none()
+                    return -1
             elif inputs == 2 and (rank == 0 or its_rank == 0):
                 kernel = table[2 if rank == 0 else 3]
                 if not kernel:
-                    return none()
+                    return -1
                 if rank == 0:
                     rank = its_rank
                     dims = other[DIMS]
             else:
-                return none()
+                return -1
     n = 1
     for k in range(rank):
         n *= dims[k]
     out = new_array(table[4], rank, dims)
+    result[0] = out
     if not out:
         return 0
     bufs[inputs] = out[DATA]
     size[0] = n
-    status = run_kernel(kernel, bufs, size)
+    return run_kernel(kernel, bufs, size)
+
+def elementwise(self, args, nargs):
+    held = room({MAX_INPUTS})
+    result = room(1)
+    table = table_of(self)
+    inputs = table[0]
+    if nargs != inputs:
+        return none()
+    begin(held, inputs)
+    status = run_elementwise(table, args, held, result)
+    release(held, inputs)
     if status == 0:
-        return out
-    Py_DecRef(out)
+        return result[0]
+    if status == -1:
+        return none()
+    Py_DecRef(result[0])
     return PyLong_FromLongLong(status)
 """
 

@@ -16,7 +16,7 @@ from common.compiler import llvm_engine
 C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 # Indices of numpy's C API table (numpy/__multiarray_api.h); they have never changed.
-_ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
+_ARRAY_TYPE, _NEW_COPY, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 85, 94, 282
 
 _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
@@ -56,7 +56,11 @@ def define_symbols() -> None:
     ):
         llvm_engine.define(f"twingrad_{name}", partial(id, python_object))
     llvm_engine.define("twingrad_PyArray_Type", partial(id, np.ndarray))
-    for name, index in (("NewFromDescr", _NEW_FROM_DESCR), ("SetBaseObject", _SET_BASE_OBJECT)):
+    for name, index in (
+        ("NewFromDescr", _NEW_FROM_DESCR),
+        ("SetBaseObject", _SET_BASE_OBJECT),
+        ("NewCopy", _NEW_COPY),
+    ):
         llvm_engine.define(f"twingrad_PyArray_{name}", partial(_numpy_function, index))
 
 

@@ -1,10 +1,10 @@
 """The builtins of an eager op's short way, see `common.runtime.call_text`.
 
 ``fixed``: f(*arrays) -> ndarray | None runs one kernel on operands of known forms; None, with nothing done, if one is
-not an exact, C-contiguous, aligned ndarray of its dtype, or if the kernel's status is not 0. Where a 0-d array may come
-a number may, which a dtype of floats rounds once. The shapes are the caller's word. Table: [inputs, kernel, result
-descr, result rank, address of scratch or 0, offset of the kernel's ints, inputs that may be numbers (a bit for each),
-inputs' dtypes..., result dims..., ints...].
+not an exact, aligned ndarray of its dtype, or a large one that is not C-contiguous, or if the kernel's status is not 0.
+Where a 0-d array may come a number may, which a dtype of floats rounds once. The shapes are the caller's word. Table:
+[inputs, kernel, result descr, result rank, address of scratch or 0, offset of the kernel's ints, inputs that may be
+numbers (a bit for each), inputs' dtypes..., result dims..., ints...].
 
 ``find``: a table of objects by what an op is applied to: op and attributes by identity, arrays by dtype and shape,
 numbers by type. ``f(op, attrs, *operands) -> object | None``; ``f(object, op, attrs, *operands)`` stores, and stores
@@ -28,24 +28,28 @@ FIXED = """
 def fixed(self, args, nargs):
     bufs = room(10)
     numbers = room(8)
+    held = room(8)
     table = table_of(self)
     inputs = table[0]
     if nargs != inputs:
         return none()
+    begin(held, inputs)
     for i in range(inputs):
-        arg = args[i]
-        if is_array(arg, table[7 + i], ALIGNED_ROWS):
-            bufs[i] = arg[DATA]
-        elif (table[6] >> i) & 1 and put_number(arg, table[7 + i] >> 32, at(numbers, i)):
+        bufs[i] = elements_of(args[i], table[7 + i], at(held, i))
+        if not bufs[i] and (table[6] >> i) & 1 and put_number(args[i], table[7 + i] >> 32, at(numbers, i)):
             bufs[i] = at(numbers, i)
-        else:
+        if not bufs[i]:
+            release(held, inputs)
             return none()
     out = new_array(table[2], table[3], at(table, 7 + inputs))
     if not out:
+        release(held, inputs)
         return 0
     bufs[inputs] = out[DATA]
     bufs[inputs + 1] = table[4]
-    if run_kernel(table[1], bufs, at(table, table[5])) == 0:
+    status = run_kernel(table[1], bufs, at(table, table[5]))
+    release(held, inputs)
+    if status == 0:
         return out
     Py_DecRef(out)
     return none()
@@ -94,12 +98,6 @@ def write_key(key, op, attrs, operands, count):
         if words == NO_ROOM:
             return 0
     return words
-
-def size_of(array):
-    size, dims = 1, array[DIMS]
-    for d in range(rank_of(array)):
-        size *= dims[d]
-    return size
 
 # the same of what does not depend on the shape of arrays; 0 if they have not the same shape, or are large
 def write_common_key(key, op, operands, count):

@@ -7,13 +7,17 @@ word 3 on hold kind, type character, byte order and type number, which together 
 
 from __future__ import annotations
 
+FEW = 4096
+"""Elements below which operands in another order than C's are copied."""
+
 RAISED = 0xFFFFFFFF
 """The status of a kernel that raised an exception, by numba's calling convention; kernels never do."""
 
 OBJECTS = f"""
 PyLong_Type, PyFloat_Type, PyBool_Type, PyArray_Type, Py_None = C
 PyLong_FromLongLong, PyLong_AsLongLong, PyErr_Occurred, PyErr_Clear, PyErr_SetInterrupt, PyOS_InterruptOccurred = C
-Py_IncRef, Py_DecRef, PyTuple_New, PyType_GenericAlloc, PyArray_NewFromDescr, PyArray_SetBaseObject, memmove = C
+Py_IncRef, Py_DecRef, PyTuple_New, PyType_GenericAlloc, memmove = C
+PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_NewCopy = C
 
 RAISED = {RAISED}
 TYPE = 1
@@ -30,6 +34,8 @@ RANK_INT32 = 6
 FLAGS_INT32 = 16
 DTYPE = 3
 ALIGNED_ROWS = 257
+ALIGNED = 256
+FEW = {FEW}
 
 def at(words, index):
     return words + 8 * index
@@ -63,6 +69,12 @@ def same_words(a, b, count):
 
 def rank_of(array):
     return int32s(array)[RANK_INT32]
+
+def size_of(array):
+    size, dims = 1, array[DIMS]
+    for d in range(rank_of(array)):
+        size *= dims[d]
+    return size
 
 def has_sizes(array, rank, dims):
     return rank_of(array) == rank and same_words(array[DIMS], dims, rank)
@@ -116,4 +128,28 @@ def put_number(object, number, cell):
     else:
         float64s(cell)[0] = to_float64(cell[0])
     return True
+
+# the address of an operand's elements in order, 0 if it is of another kind; of few elements in another order it holds a
+# copy, as the general way would make
+def elements_of(object, dtype, held):
+    if not is_array(object, dtype, ALIGNED):
+        return 0
+    if (int32s(object)[FLAGS_INT32] & ALIGNED_ROWS) == ALIGNED_ROWS:
+        return object[DATA]
+    if size_of(object) >= FEW:
+        return 0
+    held[0] = PyArray_NewCopy(object, 0)
+    if not held[0]:
+        PyErr_Clear()
+        return 0
+    return held[0][DATA]
+
+def begin(held, count):
+    for i in range(count):
+        held[i] = 0
+
+def release(held, count):
+    for i in range(count):
+        if held[i]:
+            Py_DecRef(held[i])
 """

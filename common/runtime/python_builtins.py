@@ -17,7 +17,7 @@ from common.runtime import execute_text as ops
 from common.runtime.argument_checks import ARRAY, FLOAT, ArgumentCheck
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
 from common.runtime.call_text import MAX_BUFFERS
-from common.runtime.object_text import RAISED
+from common.runtime.object_text import FEW, RAISED
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.run_text import BAD_ARGUMENT, OVERLAP
 
@@ -77,6 +77,12 @@ def make_call(address: int) -> Callable[..., int]:
     return call
 
 
+def _in_order(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand as it is, or a copy in order of one with few elements in another."""
+    odd = type(value) is np.ndarray and value.dtype == dtype and not value.flags.c_contiguous
+    return value.copy("C") if odd and value.flags.aligned and value.size < FEW else value
+
+
 def _number_as_array(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number as an operand of a dtype of floats; anything else as it is."""
     if dtype.kind != "f" or type(value) not in (int, float):
@@ -100,7 +106,10 @@ def make_elementwise(
         if len(arrays) == 2 == len(dtypes) and any(type(x) is np.ndarray for x in arrays):
             kernels = (scalar_left_run, scalar_right_run)
             arrays = tuple(_number_as_array(x, d) if k else x for x, d, k in zip(arrays, dtypes, kernels))
-        if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
+        if len(arrays) != len(dtypes):
+            return None
+        arrays = tuple(map(_in_order, arrays, dtypes))
+        if not all(map(_is_array, arrays, dtypes)):
             return None
         run: Any = full_run
         shape = arrays[0].shape
@@ -132,6 +141,7 @@ def make_fixed(
 
     def fixed(*operands: Any) -> Any:
         arrays = [_number_as_array(x, d) if i in numbers else x for i, (x, d) in enumerate(zip(operands, dtypes))]
+        arrays = list(map(_in_order, arrays, dtypes))
         if len(operands) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
             return None
         out = np.empty(shape, out_dtype)
@@ -188,6 +198,7 @@ def make_steps(
     def run_steps(*arrays: Any) -> Any:
         if len(arrays) != len(wanted):
             return None
+        arrays = tuple(_in_order(x, dtype) for x, (_, dtype) in zip(arrays, wanted, strict=True))
         if any(not _is_array(x, dtype) or x.shape != shape for x, (shape, dtype) in zip(arrays, wanted, strict=True)):
             return None
         outs = tuple(np.empty(tuple(shape), dtype) for shape, dtype in out_forms)

@@ -82,7 +82,7 @@ def test_steps_run_in_order(twice):
 
 @pytest.mark.parametrize(
     "other",
-    [np.zeros(5, np.float32), np.zeros((6, 1), np.float32), np.zeros(6), np.zeros(12, np.float32)[::2],
+    [np.zeros(5, np.float32), np.zeros((6, 1), np.float32), np.zeros(6), np.zeros(6, np.float64)[::2],
      misaligned(6), np.zeros(6, np.float32).view(Subclass), 1.0, None],
 )  # fmt: skip
 def test_steps_decline_other_operands(twice, other):
@@ -105,6 +105,7 @@ def test_steps_have_several_results_and_scratch(make):
     assert np.array_equal(second, (((x + y) + y) + y).ravel())
     assert make.make_steps([((2, 3), F32)] * 2, forms, [*steps, (fail, (0,), (6,))], 24)(x, y) is None
     assert run(x.T, y) is None
+    assert np.array_equal(run(x.T.copy().T, y)[0], x + y)  # in another order, of few elements
 
 
 def test_steps_end_at_the_first_status(make):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from common.compiler.compile import compile_kernel
-from common.runtime import builtins, cpython_abi, python_builtins, trial
+from common.runtime import builtins, cpython_abi, object_text, python_builtins, trial
 from tests.compiler.kernels import ADD, ADD_LEFT, ADD_RIGHT, FAIL
 
 F32 = np.dtype(np.float32)
@@ -89,7 +89,6 @@ def misaligned(n):
         np.zeros(6, np.float64),
         np.zeros(6, np.int32),
         np.zeros(6, F32.newbyteorder()),
-        np.zeros(12, F32)[::2],
         np.zeros(5, F32),
         np.zeros((6, 1), F32),
         np.zeros((1, 6), F32),
@@ -107,6 +106,20 @@ def test_elementwise_refuses_everything_else(add, other):
     x, _ = vectors(6)
     assert add(x, other) is None
     assert add(other, x) is None
+
+
+def test_few_elements_in_another_order_are_copied(add):
+    for size in (0, 6, object_text.FEW - 1, object_text.FEW):
+        x, y = vectors(2 * size)
+        before = sys.getrefcount(y)
+        z = add(x[::2], y[::-2])
+        if size < object_text.FEW:
+            assert np.array_equal(z, x[::2] + y[::-2])
+            assert np.array_equal(add(x[::2], 2.0), x[::2] + F32.type(2))
+        else:
+            assert z is None
+        assert add(x[::2], y[::-2][1:]) is None or not size
+        assert sys.getrefcount(y) == before
 
 
 @pytest.mark.parametrize("number", [0.1, -0.0, 3, 2**60 + 1, -1, 1e300, float("nan")])
@@ -138,7 +151,8 @@ def test_fixed(make):
     assert z.flags.c_contiguous
     assert z.flags.writeable
     assert z.base is None
-    for other in (x.T, x.astype(np.float64), x.view(Subclass), 1.0, None, misaligned(6)):
+    assert np.array_equal(add(x, y.T.copy().T).reshape(2, 3), x + y)
+    for other in (x.astype(np.float64), x.view(Subclass), 1.0, None, misaligned(6)):
         assert add(x, other) is None
         assert add(other, x) is None
     assert add(x) is None
