@@ -61,6 +61,11 @@ def unpacked(payload: Any, edge: Edge, alone: bool = False) -> TensorBase:
     )
     if same or not isinstance(edge, TensorBase):
         return with_edge(payload, edge)
+    return relayed(payload, edge)
+
+
+def relayed(payload: Any, edge: Edge) -> TensorBase:
+    """A tensor over a payload with a node of its own, which hands its gradient on to an edge."""
     tensor = wrap(payload)
     op = REGISTRY[COPY]
     node = Node(op, {}, (edge,), op.save((payload,), payload), None, *user_frame(2))

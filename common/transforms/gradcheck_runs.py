@@ -36,12 +36,21 @@ class Check(NamedTuple):
     rng: np.random.Generator
 
     def moved(self, place: int, step: np.ndarray) -> list[np.ndarray]:
-        """The results where one input is moved."""
-        given = list(self.inputs)
-        x = given[place].detach().numpy()
-        given[place] = wrap(np.asarray(x + step, x.dtype)).requires_grad_()  # the function may differentiate inside
-        with mode.enable_grad():
-            return [np.array(y.detach().numpy()) for y in self.function(*given)]
+        """The results where one input is moved: in its own memory, because the function may use it by another name."""
+        given, array = list(self.inputs), self.inputs[place].payload
+        before = np.array(array)
+        there = np.asarray(before + step, array.dtype)
+        in_place = isinstance(array, np.ndarray) and array.flags.writeable
+        if in_place:
+            array[...] = there
+        else:  # elements that are one element of memory
+            given[place] = wrap(there).requires_grad_()  # the function may differentiate inside
+        try:
+            with mode.enable_grad():
+                return [np.array(y.detach().numpy()) for y in self.function(*given)]
+        finally:
+            if in_place:  # no write is noted: what has been saved is as it was
+                array[...] = before
 
     def slope(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
         """Per result the central difference along a direction of one input."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+import static
 from common.core.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
 
 pytestmark = pytest.mark.quick
@@ -186,3 +187,21 @@ def test_integers_are_not_differentiated():
         tw.grad(lambda x: x)(tw.ones(2))
     with pytest.raises(ArgumentError, match="argnum=1"):
         tw.grad(cube, argnums=1)(tw.ones(2))
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=["dynamic", "static"])
+def test_gradcheck_leaves_inputs_as_they_were_even_after_an_error(engine):
+    x = engine.tensor([1.0, 2.0], dtype=engine.float64, requires_grad=True)
+    spread = engine.tensor([3.0], dtype=engine.float64).expand(2).requires_grad_()  # one element of memory
+
+    def run(y):
+        if y.tolist() != before:
+            raise ValueError("moved")
+        return y * y
+
+    for given in (x, spread):
+        before, count = given.tolist(), given._version
+        with pytest.raises(ValueError, match="moved"):
+            engine.autograd.gradcheck(run, (given,))
+        assert (given.tolist(), given._version) == (before, count)
+        assert engine.autograd.gradcheck(lambda y: y * y, (given,))

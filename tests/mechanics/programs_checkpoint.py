@@ -172,3 +172,19 @@ def the_kind_of_checkpoint_is_asked_for(tw):
         assert caught == []
         with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
             run()
+
+
+def results_have_nodes_of_their_own(tw):
+    def f(a):
+        x = a.sin().cos()
+        return x, x.sin()
+
+    a, runs = _leaf(tw, 1.0), []
+    x, y = tw.utils.checkpoint.checkpoint(f, a, use_reentrant=False)
+    y.grad_fn.register_hook(lambda *_: runs.append("hook") or x.backward(retain_graph=True))
+    y.backward(retain_graph=True)
+    assert runs == ["hook"]
+    plain = _leaf(tw, 1.0)
+    x, y = f(plain)
+    (x + y).backward()
+    assert a.grad.tolist() == pytest.approx(plain.grad.tolist())

@@ -180,3 +180,14 @@ def absent_tangents(tw):
         assert tw.autograd.gradcheck(product(False), (x, y), check_undefined_grad=False, **options)
         with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index"):
             tw.autograd.gradcheck(product(False), (x, y), **options)
+
+
+def inputs_are_moved_where_they_lie(tw):
+    w = _point(tw, 3)
+    layer, before = tw.nn.Linear(2, 2).double(), w.tolist()
+    for options in BOTH:
+        assert tw.autograd.gradcheck(lambda *_: (w * w).sin(), (w,), **options)
+        x = _point(tw, 2)
+        assert tw.autograd.gradcheck(lambda x, *_: layer(x), (x, *layer.parameters()), **options)
+        assert tw.autograd.gradgradcheck(lambda x, *_: layer(x).tanh(), (x, *layer.parameters()), **options)
+        assert w.tolist() == before

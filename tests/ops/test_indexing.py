@@ -141,6 +141,25 @@ def test_gradients_reach_values_and_the_rest():
     assert v.grad.tolist() == [0.0, 6.0, 5.0]
 
 
+@pytest.mark.parametrize("engine", [tw, static], ids=["dynamic", "static"])
+@pytest.mark.parametrize("factors", [[1.5, 2.0], [0.0, 2.0], [0.0, 0.0], [0.0, -0.0, 3.0], [0.0, 0.0, 0.0, 2.0]])
+def test_products_at_an_index_have_second_derivatives_beside_any_number_of_zeros(engine, factors):
+    values = engine.tensor([1.5, -2.0], dtype=engine.float64), engine.tensor(factors, dtype=engine.float64)
+    x, v = (t.requires_grad_() for t in values)
+    at = engine.tensor([0] * len(factors))
+    for reduce in (engine.scatter_reduce, engine.index_reduce):
+        (g,) = engine.autograd.grad(reduce(x, 0, at, v, "prod").sum(), v, create_graph=True)
+        others = [np.prod([1.5, *factors[:i], *factors[i + 1 :]]) for i in range(len(factors))]
+        assert g.tolist() == pytest.approx(others)
+        for i in range(len(factors)):
+            (h,) = engine.autograd.grad(g[i], v, retain_graph=True)
+            rest = [
+                np.prod([1.5, *(f for k, f in enumerate(factors) if k not in (i, j))]) if i != j else 0.0
+                for j in range(len(factors))
+            ]
+            assert h.tolist() == pytest.approx(rest)
+
+
 def test_leaves_are_protected_and_views_follow():
     x = tw.tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(GradientError, match="a leaf Variable that requires grad"):

@@ -77,7 +77,8 @@ def factor_rule(g: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: 
     """The gradient of v in `index_mul`: the product of all others at its place.
 
     Where no factor is 0 that is the product of all over this one; the only 0 gets that of all others, several get 0.
-    What another factor gets beside a 0 is 0, and depends on that 0: its derivative is that of the product over it.
+    What another factor gets beside a 0 is 0, and depends on that 0: its derivative is that of the product over it. What
+    one of two zeros gets depends on the other, which is the sum of both less itself.
     """
     zero = eq(v, 0)
     ones = to(zero, dtype=x.dtype, x_dtype=zero.dtype)
@@ -85,7 +86,10 @@ def factor_rule(g: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: 
     zeros = index_get(index_add(zeros_like(x), ones, indices, dim, wrap), indices, dim, wrap)
     divisor = where(zero, 1, v)
     beside = index_get(g * index_mul(x, v, indices, dim, wrap), indices, dim, wrap) / divisor + 0
-    return where(zero, where(eq(zeros, 1), others, 0), where(eq(zeros, 0), others / divisor, beside))
+    both = index_get(index_add(zeros_like(x), where(zero, v, 0), indices, dim, wrap), indices, dim, wrap)
+    finite = where(eq(others - others, 0), others, 0)
+    among = where(eq(zeros, 1), others, where(eq(zeros, 2), finite * (both - v) + 0, 0))
+    return where(zero, among, where(eq(zeros, 0), others / divisor, beside))
 
 
 def ties(g: Any, y: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool) -> tuple[Any, Any]:

@@ -105,7 +105,7 @@ def _of_base(op: str, x: Any, size: Any, stride: Any, storage_offset: Any) -> tu
     if numel(sizes) != 0 and (start < 0 or last >= numel(base.shape)):
         raise ShapeError(
             f"setStorage: sizes {list(sizes)}, strides {list(steps)}, storage offset {start} are out of bounds for "
-            f"storage of {numel(base.shape)} elements"
+            f"storage of {numel(base.shape)} elements; the result can access memory outside of `tensor`"
         )
     if in_order and start >= own and last - own < numel(x.shape):
         return x, {"size": sizes, "step": steps, "start": start - own}
