@@ -121,7 +121,8 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 #: What names types, sizes, limits and devices.
 PLAIN: dict[str, Any] = {
-    **typed.TYPED, **typed.PLAIN, "device": devices.device, "set_default_device": devices.set_default_device,
+    **dtypes.ABSENT, **typed.TYPED, **typed.PLAIN,
+    "device": devices.device, "set_default_device": devices.set_default_device,
     "get_default_device": devices.get_default_device,
     **determinism.FORMATS, "OutOfMemoryError": AllocationError,
     "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,

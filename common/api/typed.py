@@ -156,6 +156,8 @@ def set_default_dtype(d: Any) -> None:
     wanted = known_dtype(d if own is None else own)
     if wanted.kind != "f":
         raise DTypeError(f"only floating-point types are supported as the default type, not {wanted}")
+    if wanted not in dtypes.SUPPORTED:
+        raise dtypes.unsupported(wanted, "set_default_dtype(): ")
     if mode.current_trace() is not None:
         raise TraceError("set_default_dtype() in a traced function would run once, while it is traced: call it before")
     dtypes.set_default_float(wanted)

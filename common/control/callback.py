@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import SUPPORTED
+from common.core.dtypes import SUPPORTED, unsupported
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.int_arguments import members
 from common.core.sizes import Dim
@@ -40,7 +40,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Sequence[Any], dtype: Any) -> None:
         self.shape, self.dtype = tuple(members(shape, "ShapeDtypeStruct", "shape")), np.dtype(dtype)
         if self.dtype not in SUPPORTED:
-            raise DTypeError(f"dtype {self.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+            raise unsupported(self.dtype)
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from common.core.absent import why
 from common.core.errors import DTypeError
 from common.core.spec import Spec
 
@@ -38,6 +39,48 @@ uint8 = np.dtype(np.uint8)
 bool_ = np.dtype(np.bool_)
 
 SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
+
+
+class AbsentDType:
+    """A dtype of PyTorch's that numpy has not either: programs may name it and compare with it; no tensor has it.
+
+    Parameters
+    ----------
+    name : of the dtype.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: Dtypes that no tensor has, under PyTorch's names: tables of dtypes and comparisons need them, whoever computes in
+#: one is told why that cannot be.
+ABSENT: dict[str, Any] = {
+    **dict.fromkeys(("float16", "half"), np.dtype(np.float16)), "bfloat16": AbsentDType("bfloat16"),
+    **dict.fromkeys(("complex64", "cfloat"), np.dtype(np.complex64)),
+    **dict.fromkeys(("complex128", "cdouble"), np.dtype(np.complex128)),
+    "uint16": np.dtype(np.uint16), "uint32": np.dtype(np.uint32), "uint64": np.dtype(np.uint64),
+}  # fmt: skip
+
+
+def unsupported(dtype: Any, where: str = "") -> DTypeError:
+    """The error for a dtype without ops: why there is none, or which there are.
+
+    Parameters
+    ----------
+    dtype : numpy's, or an `AbsentDType`.
+    where : what comes first: who was given it.
+    """
+    reason = why(dtype.name) if dtype in ABSENT.values() else None
+    told = f": {reason}" if reason else f"; supported are {[d.name for d in SUPPORTED]}"
+    return DTypeError(f"{where}dtype {dtype} is not supported{told}")
+
+
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 _default = float32
 

@@ -22,8 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.core.dispatch import apply
-from common.core.dtypes import SUPPORTED
-from common.core.errors import DTypeError
+from common.core.dtypes import SUPPORTED, unsupported
 from common.core.int_arguments import lengths
 from common.core.rule_code import OUTPUTS, Rule, generate_backward, generate_save, rule_parameters
 from common.core.sizes import Dim
@@ -344,7 +343,7 @@ def sound(name: str, spec: Callable[..., Any]) -> Callable[..., Any]:
         result = spec(*specs, **attrs)
         for out in out_specs(result):
             if out.dtype not in SUPPORTED:
-                raise DTypeError(f"{name}(): dtype {out.dtype} is not supported; use {[d.name for d in SUPPORTED]}")
+                raise unsupported(out.dtype, f"{name}(): ")
             for size in out.shape:
                 if type(size) is not int and not isinstance(size, Dim):
                     lengths(out.shape, name)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import SUPPORTED
-from common.core.errors import ArgumentError, DTypeError
+from common.core.dtypes import SUPPORTED, unsupported
+from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
 
 
@@ -109,7 +109,7 @@ def as_array(x: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise ArgumentError(f"expected a Tensor or a number, not {type(x).__name__} ({shown(x)})")
     if array.dtype.newbyteorder("=") not in SUPPORTED:
-        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+        raise unsupported(array.dtype)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

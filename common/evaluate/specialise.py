@@ -18,8 +18,7 @@ from common.core import op as ops
 from common.core.aliases import ABSENT
 from common.core.allocation import LARGE, refuse_beyond_memory, refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
-from common.core.dtypes import SUPPORTED, default_changed
-from common.core.errors import DTypeError
+from common.core.dtypes import SUPPORTED, default_changed, unsupported
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
 from common.core.python_numbers import Int, Number, as_array, weak
@@ -261,7 +260,7 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
             if type(form) is not tuple:
                 continue
             if form[1] not in SUPPORTED:
-                raise DTypeError(f"{op.name}(): dtype {form[1]} is not supported; use {[d.name for d in SUPPORTED]}")
+                raise unsupported(form[1], f"{op.name}(): ")
             if op.kind != "view":
                 refuse_endless(op.name, form[0])
         found = Recipe(op, forms, attrs)

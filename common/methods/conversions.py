@@ -25,7 +25,7 @@ def cast(self: TensorBase, dtype: Any) -> TensorBase:
     """The tensor in another dtype; itself where it has it already."""
     target = dtype_of(dtype)
     if target not in dtypes.SUPPORTED:
-        raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
+        raise dtypes.unsupported(target, "to(): ")
     own = self.dtype
     return self if own == target else apply(REGISTRY["to"], (self,), known_attrs(None, dtype=target, x_dtype=own))
 

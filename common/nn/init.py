@@ -24,7 +24,7 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
     bound : half the width of the interval.
     dtype : float32 (default) or float64.
     """
-    wanted = np.dtype(default_float() if dtype is None else dtype)
+    wanted = dtype_or(dtype, default_float())
     with outside_graphs():
         u = (generator or default_generator).draw("rand", shape, wanted)
     # one rounding per operation, and the same for both engines, because this runs before either
@@ -35,7 +35,7 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
 
 def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
     """A parameter drawn from N(0, 1), float32 by default."""
-    wanted = np.dtype(default_float() if dtype is None else dtype)
+    wanted = dtype_or(dtype, default_float())
     with outside_graphs():
         return Parameter.over((generator or default_generator).draw("randn", shape, wanted), requires_grad=True)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from common.core.dtypes import SUPPORTED, unsupported
 from common.core.errors import DeviceError, DTypeError
 from common.methods.conversions import target_of
 from common.tensor.arrays import to_array
@@ -49,6 +50,8 @@ class Convertible:
             return self
         if wanted.kind != "f":
             raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
+        if wanted not in SUPPORTED:
+            raise unsupported(wanted, "Module.to: ")
         for _, leaf in self._leaves(""):
             if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
                 leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None

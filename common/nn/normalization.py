@@ -136,7 +136,8 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        kind, num_features = dtype or default_float(), integer(num_features, type(self).__name__, "num_features")
+        kind = dtype_or(dtype, default_float())
+        num_features = integer(num_features, type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = init.constant(num_features, 1, kind) if affine else None

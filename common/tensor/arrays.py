@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error, refuse_beyond_memory
-from common.core.dtypes import SUPPORTED, default_float, int64, promote
+from common.core.dtypes import SUPPORTED, AbsentDType, default_float, int64, promote, unsupported
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
@@ -32,6 +32,8 @@ def known_dtype(dtype: Any) -> np.dtype:
     try:
         return np.dtype(dtype)
     except TypeError:
+        if isinstance(dtype, AbsentDType):
+            raise unsupported(dtype) from None
         raise DTypeError(f"{dtype!r} is no dtype; supported are {[d.name for d in SUPPORTED]}") from None
 
 
@@ -71,7 +73,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     if array.dtype.kind == "O":
         raise DTypeError(f"Could not infer dtype of {type(first).__name__}: give a number, an array or nested lists")
     if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
-        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+        raise unsupported(array.dtype if array.dtype.kind not in "biuf" else wanted)
     if array.dtype == wanted and array.dtype.isnative:
         return array
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -150,5 +152,5 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
         return wanted
     wanted = known_dtype(wanted)
     if wanted not in SUPPORTED:
-        raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
+        raise unsupported(wanted)
     return wanted

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from common.core.allocation import refuse_beyond_memory
-from common.core.dtypes import SUPPORTED, default_float
+from common.core.dtypes import SUPPORTED, default_float, unsupported
 from common.core.errors import DTypeError, TraceError
 from common.tensor.arrays import lent
 from common.tensor.base import TensorBase
@@ -127,5 +127,5 @@ def _owned(data: Any) -> np.ndarray:
         array = array.astype(default_float())  # Python floats
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype not in SUPPORTED:
-        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+        raise unsupported(array.dtype)
     return array

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import SUPPORTED
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.dtypes import SUPPORTED, unsupported
+from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import members
 from common.core.op import COPY, REGISTRY
 from common.core.sizes import Dim
@@ -89,7 +89,7 @@ def _leaf(tensor: GraphTensor) -> GraphTensor:
 def _dtype(dtype: Any) -> np.dtype:
     found = known_dtype(dtype)
     if found not in SUPPORTED:
-        raise DTypeError(f"placeholder(): dtype {found} is not supported; supported are {[d.name for d in SUPPORTED]}")
+        raise unsupported(found, "placeholder(): ")
     return found
 
 

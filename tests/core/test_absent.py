@@ -10,7 +10,7 @@ import pytest
 
 import dynamic
 import static
-from common.core import absent
+from common.core import absent, dtypes
 from common.nn.module import Module
 from tests.helpers.proofs import each
 
@@ -70,7 +70,7 @@ def test_modules_have_the_same_reasons():
     ("space", "name", "told"),
     [
         ("", "quantize_per_tensor", "there is no quantisation"),
-        ("", "complex64", "there are no complex numbers"),
+        ("", "complex32", "there are no complex numbers"),
         ("", "is_coalesced", "there are no sparse tensors"),
         ("", "register_hook", "it is a method of tensors: x.register_hook"),
         ("nn.functional", "erf", r"here it is (dynamic|static).erf"),
@@ -85,6 +85,49 @@ def test_modules_have_the_same_reasons():
 def test_reasons_and_replacements(engine, space, name, told):
     with pytest.raises(AttributeError, match=told):
         getattr(module(engine, space), name)
+
+
+#: What programs do with a dtype that makes something of it.
+COMPUTE = {
+    "to": lambda tw, d: tw.ones(2).to(d), "to by name": lambda tw, d: tw.ones(2).to(dtype=d),
+    "type": lambda tw, d: tw.ones(2).type(d), "zeros": lambda tw, d: tw.zeros(2, dtype=d),
+    "tensor": lambda tw, d: tw.tensor([1.0], dtype=d), "randn": lambda tw, d: tw.randn(2, dtype=d),
+    "ones_like": lambda tw, d: tw.ones_like(tw.ones(2), dtype=d), "sum": lambda tw, d: tw.ones(2).sum(dtype=d),
+    "softmax": lambda tw, d: tw.ones(2).softmax(0, dtype=d), "default": lambda tw, d: tw.set_default_dtype(d),
+    "module": lambda tw, d: tw.nn.Linear(2, 2).to(d), "Linear": lambda tw, d: tw.nn.Linear(2, 2, dtype=d),
+    "BatchNorm1d": lambda tw, d: tw.nn.BatchNorm1d(2, dtype=d),
+}  # fmt: skip
+
+
+@each("name", dtypes.ABSENT)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_dtypes_that_no_tensor_has_are_names(engine, name):
+    absent_dtype = getattr(engine, name)
+    by_dtype = {absent_dtype: name, engine.float32: "float32"}
+    assert by_dtype[engine.ones(2).dtype] == "float32"
+    assert absent_dtype != engine.float32
+    assert not engine.zeros(2).dtype == absent_dtype
+    assert repr(absent_dtype) not in {"", repr(engine.float32)}
+    with pytest.warns(UserWarning, match="no half precision"), engine.autocast("cpu", dtype=absent_dtype):
+        assert (engine.ones(2) * 2).dtype == engine.float32
+
+
+@each("use", COMPUTE)
+@each("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_what_computes_in_such_a_dtype_is_told_why_not(engine, name, use):
+    before = engine.get_default_dtype()
+    with pytest.raises(TypeError, match=f"dtype {name} is not supported: there is no half precision; compute in"):
+        COMPUTE[use](engine, getattr(engine, name))
+    assert engine.get_default_dtype() == before
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_complex_dtypes_have_their_own_reason(engine):
+    with pytest.raises(TypeError, match="dtype complex64 is not supported: there are no complex numbers; keep real"):
+        engine.zeros(2, dtype=engine.cfloat)
+    with pytest.raises(TypeError, match="dtype uint16 is not supported: there are no unsigned integers but uint8"):
+        engine.tensor([1, 2]).to(engine.uint16)
 
 
 @pytest.mark.parametrize("space", SPACES)
