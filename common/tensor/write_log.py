@@ -1,8 +1,9 @@
 """Writes into memory that a recorded op has saved: noticed at backward, free for programs without such writes.
 
-Every in-place write takes a number from the tape's counter and is logged with its range of bytes and line. A
-node's saved array is intact unless a write with a later number overlaps it, so writes to disjoint slices are no
-error, and a backward pass compares one number when nothing was written since its oldest node was made.
+Every in-place write takes a number from the tape's counter and is logged with its range of bytes, its strides if that
+range has gaps, and its line. A node's saved array is intact unless a write with a later number shares an element with
+it, so writes to disjoint slices are no error, and a backward pass compares one number when nothing was written since
+its oldest node was made.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from common.tensor.node import Node, next_number
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
 Write = tuple[int, int, int, CodeType | None, int]
+#: Which bytes a write went to: the range, and of an array that leaves gaps in it shape, strides and bytes per element.
+Place = tuple[Any, ...]
 
 Saved = Iterator[tuple[int, np.ndarray]]
 """Saved arrays with their positions."""
@@ -33,12 +36,14 @@ Saved = Iterator[tuple[int, np.ndarray]]
 #: Number of the newest in-place write.
 last_write = -1
 
+#: How far numpy searches for an element of two arrays before one is assumed.
+_SEARCH = 10_000
 _END = 1 << 64
 _EVERYTHING = (0, _END)
 
 
-class _Writes(dict[tuple[int, int], Write]):
-    """The latest write to each range of one memory.
+class _Writes(dict[Place, Write]):
+    """The latest write to each place in one memory.
 
     Attributes
     ----------
@@ -83,8 +88,10 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
         writes[_EVERYTHING] = number, 0, _END, code, lasti
     else:
         writes = _writes(owner_of(array))
-        low, high = bounds = _extent(array) or byte_bounds(array)
-        writes[bounds] = number, low, high, code, lasti
+        low, high = place = _extent(array) or byte_bounds(array)
+        if not array.flags.c_contiguous:
+            place = low, high, array.shape, array.strides, array.itemsize
+        writes[place] = number, low, high, code, lasti
     writes.count[0] += 1
 
 
@@ -106,10 +113,10 @@ def share_count(new: np.ndarray, old: np.ndarray) -> None:
 
 def postpone(array: np.ndarray, number: int) -> None:
     """Let the writes to an array since `number` count as later than what has been recorded until now."""
-    for bounds, (written, start, end, code, lasti) in list(_overlapping(array)):
+    for place, (written, start, end, code, lasti) in list(_overlapping(array)):
         if written > number:
             now = number_write()
-            _log[id(owner_of(array))][bounds] = (now, start, end, code, lasti)
+            _log[id(owner_of(array))][place] = (now, start, end, code, lasti)
 
 
 def written_since(array: np.ndarray, number: int) -> bool:
@@ -123,12 +130,35 @@ def writes_to(array: np.ndarray) -> int:
     return 0 if writes is None else writes.count[0]
 
 
-def _overlapping(array: np.ndarray) -> Iterator[tuple[tuple[int, int], Write]]:
-    """The logged writes to memory of an array, with their keys in the log."""
+def _overlapping(array: np.ndarray) -> Iterator[tuple[Place, Write]]:
+    """The logged writes to elements of an array, with their places."""
     writes = _log.get(id(owner_of(array)))
     if writes:
         low, high = byte_bounds(array)
-        yield from ((key, write) for key, write in writes.items() if write[1] < high and low < write[2])
+        for place, write in writes.items():
+            if write[1] < high and low < write[2] and _shares_elements(array, place):
+                yield place, write
+
+
+class _Written:
+    """The bytes of a write, of which the log keeps no array, for numpy to compare with one."""
+
+    def __init__(self, low: int, high: int, shape: Any = None, strides: Any = None, itemsize: int = 1) -> None:
+        shape, strides = ((high - low,), (1,)) if shape is None else (shape, strides)
+        before = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s < 0)
+        self.__array_interface__ = {
+            "version": 3, "data": (low - before, True), "shape": shape, "strides": strides, "typestr": f"|V{itemsize}",
+        }  # fmt: skip
+
+
+def _shares_elements(array: np.ndarray, place: Place) -> bool:
+    """Whether a write in the range of an array's bytes went to one of its elements: between them others may lie."""
+    if place is _EVERYTHING or (len(place) == 2 and array.flags.forc):
+        return True
+    try:
+        return np.shares_memory(array, np.asarray(_Written(*place)), max_work=_SEARCH)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:

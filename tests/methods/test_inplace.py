@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+import static
 from common.core.errors import DTypeError, GradientError, ShapeError
 from common.tensor.view_families import family_of
 from tests.bits import assert_all_same_bits
@@ -112,6 +113,42 @@ def test_writes_to_other_parts_of_the_memory_do_not_matter():
     first.fill_(9)
     with pytest.raises(GradientError, match="inplace"):
         z.sum().backward()
+
+
+#: Parts of a memory of (4, 6): what an op saves, and what is written afterwards.
+INTERLEAVED = {
+    "columns": (lambda m: m[:, :3], lambda m: m[:, 3:]), "column of columns": (lambda m: m[:, :5], lambda m: m[:, 5]),
+    "every other": (lambda m: m[:, ::2], lambda m: m[:, 1::2]), "rows": (lambda m: m[::2], lambda m: m[1]),
+    "one element": (lambda m: m[:, 1], lambda m: m[2, 2:3]), "transposed": (lambda m: m.T[:2], lambda m: m.T[2:]),
+    "triangles": (lambda m: m[:2, 2:], lambda m: m[1:, :2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_writes_between_the_elements_of_a_saved_array_do_not_matter(name, engine):
+    saved, written = INTERLEAVED[name]
+    memory = engine.arange(24.0).reshape(4, 6).clone()
+    x = engine.tensor(2.0, requires_grad=True)
+    y = (saved(memory) * x).sum()
+    expected = float(saved(memory).numpy().sum())
+    written(memory.data)[...] = 100.0
+    y.backward()
+    assert float(x.grad) == expected
+    z = (saved(memory) * x).sum()
+    saved(memory.data)[-1:] = 7.0
+    with pytest.raises(GradientError, match="inplace"):
+        z.backward()
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=lambda e: e.__name__)
+def test_every_write_between_is_remembered(engine):
+    memory, x = engine.ones(4, 6), engine.tensor(2.0, requires_grad=True)
+    y = (memory[:, :2] * x).sum()
+    memory.data[:3:2, 1:4:2] = 5.0
+    memory.data[:3, 3:] = 6.0  # a later write between those elements
+    with pytest.raises(GradientError, match="inplace"):
+        y.backward()
 
 
 def test_writes_before_saving_do_not_matter():
