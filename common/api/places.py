@@ -1,7 +1,8 @@
-"""PyTorch's longer paths: modules that forward to the engine's package."""
+"""PyTorch's longer paths: modules that forward to the engine's package, or have names of their own."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -12,16 +13,18 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("functional serialization", ""),
+    "": ("functional serialization types", ""),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
-        "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling",
+        "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
         "nn",
     ),
-    "nn.utils": ("clip_grad convert_parameters spectral_norm weight_norm", "nn.utils"),
+    "nn.utils": ("clip_grad convert_parameters spectral_norm stateless weight_norm", "nn.utils"),
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "amp": ("autocast_mode grad_scaler", "amp"),
+    "cuda": ("random", "cuda"),
+    "utils": ("hooks", "utils"),
     "utils.data": ("distributed", "utils.data"),
     "distributions": (
         "bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet "
@@ -34,11 +37,28 @@ PLACES: dict[str, tuple[str, str]] = {
     ),
 }  # fmt: skip
 
+#: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
+INNER: dict[str, tuple[str, str]] = {
+    "types": ("common.api.type_names", "Device FileLike Number"),
+    "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
+    "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
+    "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),
+    "nn.modules.instancenorm": ("common.nn.images", "_InstanceNorm"),
+    "nn.modules.loss": ("common.nn.losses", "_Loss _WeightedLoss"),
+    "nn.modules.rnn": ("common.nn.recurrent", "RNNBase"),
+    "nn.modules.utils": ("common.nn.repeated_arguments", "_ntuple _pair _quadruple _single _triple"),
+    "nn.utils.stateless": ("common.nn.functional_call", "functional_call"),
+    "utils.hooks": ("common.tensor.hook_handles", "RemovableHandle"),
+}
+
 
 def _forward(own: str, target: str) -> Callable[[str], Any]:
     def module_getattr(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
+        source, names = INNER.get(own.partition(".")[2], ("", ""))
+        if name in names.split():
+            return getattr(importlib.import_module(source), name)
         if absent.why_there(own.partition(".")[2], name) is not None:
             absent.refuse(own, name)
         return getattr(sys.modules[target], name)

@@ -80,7 +80,7 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "host_memory_stats init is_available is_bf16_supported is_current_stream_capturing is_initialized "
         "is_tf32_supported jiterator list_gpu_processes load_metallib make_graphed_callables max_memory_reserved "
         "mem_get_info memory memory_allocated memory_cached memory_reserved memory_snapshot memory_stats "
-        "memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler random "
+        "memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler "
         "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
         "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats set_device set_device_idx "
         "set_device_index set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream "
@@ -187,7 +187,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
      "skip_init"),
     ("not here yet; compute the weight in forward() from your own parameters",
-     "norm_except_dim stateless fusion fuse_*"),
+     "norm_except_dim fusion fuse_*"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase"),
@@ -209,11 +209,11 @@ REASONS: tuple[tuple[str, str], ...] = (
      "reproducibility_notes weak"),
     ("not here yet",
      "hash_tensor masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
-     "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
+     "monitor set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ rearrange "
      "NestedIOFunction reinforce T_destination "
      "profiler BufferDict AVG SUM deterministic torch "
-     "types return_types "
+     "return_types "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
      "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util"),
 )  # fmt: skip

@@ -36,6 +36,7 @@ from common.nn.distribution_losses import (
 from common.nn.embedding import Embedding
 from common.nn.feature_dropout import (
     AlphaDropout,
+    Dropout,
     Dropout1d,
     Dropout2d,
     Dropout3d,
@@ -56,7 +57,7 @@ from common.nn.images import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from common.nn.layers import Dropout, Flatten, Identity, LayerNorm, Linear
+from common.nn.layers import Flatten, Identity, LayerNorm, Linear
 from common.nn.lazy_modules import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,

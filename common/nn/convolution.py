@@ -18,7 +18,7 @@ from common.ops.image.geometry import per_dimension
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _ConvNd(Module):
     """What convolutions and transposed ones share: arguments, parameters and their text."""
 
     rank = 0
@@ -75,7 +75,7 @@ class _Convolution(Module):
         return ", ".join(parts)
 
 
-class _Conv(_Convolution):
+class _Conv(_ConvNd):
     """Convolution with weights of its own.
 
     Parameters
@@ -137,7 +137,7 @@ class _Conv(_Convolution):
         return [size for p in reversed(self.padding) for size in (p, p)]
 
 
-class _ConvTranspose(_Convolution):
+class _ConvTranspose(_ConvNd):
     """Transposed convolution with weights of its own.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.nn.losses import _Loss
+from common.nn.losses import _Loss, _WeightedLoss
 from common.nn.module import Module
 from common.ops import functional as F
 
@@ -92,7 +92,7 @@ class CosineEmbeddingLoss(_Loss):
         return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
 
 
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Binary cross-entropy of logits, the mean over the classes.
 
     Parameters
@@ -102,8 +102,7 @@ class MultiLabelSoftMarginLoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self._hold(weight=weight)
+        super().__init__(weight, reduction=reduction)
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input and target (batch, classes): () or, unreduced, (batch,)."""

@@ -1,4 +1,4 @@
-"""Dropout of whole channels, and dropout that keeps mean and variance, as modules."""
+"""Dropout of elements and of whole channels, and dropout that keeps mean and variance, as modules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from common.core.errors import ArgumentError
 from common.methods.in_place_functions import over
 from common.nn.module import Module
 from common.random import feature_dropout as f
+from common.random.generator import dropout
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     """What is dropped, while training, with probability `p`.
 
     Parameters
@@ -35,7 +36,7 @@ class _Dropout(Module):
         self.p = p
 
     def forward(self, input: Any) -> Any:
-        """Drop of input (batch, channels, ...) if `training`."""
+        """Drop of input (...), or of the channels of (batch, channels, ...), if `training`."""
         function = type(self).function
         if self.inplace and self.training:
             return over(function.__name__, function, input, self.p, True)
@@ -46,36 +47,43 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-@sections_of(_Dropout)
-class Dropout1d(_Dropout):
+@sections_of(_DropoutNd)
+class Dropout(_DropoutNd):
+    """Elements set to 0 with probability `p` while training, the others scaled by 1 / (1 - p)."""
+
+    function = dropout
+
+
+@sections_of(_DropoutNd)
+class Dropout1d(_DropoutNd):
     """Dropout of channels of (batch, channels, length); see `dropout1d`."""
 
     function = f.dropout1d
 
 
-@sections_of(_Dropout)
-class Dropout2d(_Dropout):
+@sections_of(_DropoutNd)
+class Dropout2d(_DropoutNd):
     """Dropout of channels of (batch, channels, height, width); see `dropout2d`."""
 
     function = f.dropout2d
 
 
-@sections_of(_Dropout)
-class Dropout3d(_Dropout):
+@sections_of(_DropoutNd)
+class Dropout3d(_DropoutNd):
     """Dropout of channels of (batch, channels, depth, height, width); see `dropout3d`."""
 
     function = f.dropout3d
 
 
-@sections_of(_Dropout)
-class AlphaDropout(_Dropout):
+@sections_of(_DropoutNd)
+class AlphaDropout(_DropoutNd):
     """Dropout of elements that keeps mean and variance, for SELU; see `alpha_dropout`."""
 
     function = f.alpha_dropout
 
 
-@sections_of(_Dropout)
-class FeatureAlphaDropout(_Dropout):
+@sections_of(_DropoutNd)
+class FeatureAlphaDropout(_DropoutNd):
     """Dropout of channels that keeps mean and variance, for SELU; see `feature_alpha_dropout`."""
 
     function = f.feature_alpha_dropout

@@ -8,7 +8,7 @@ from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.errors import ShapeError
 from common.nn.module import Module
-from common.nn.normalization import _BatchNorm
+from common.nn.normalization import _NormBase
 from common.ops import functional as F
 
 
@@ -134,7 +134,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class _InstanceNorm(_BatchNorm):
+class _InstanceNorm(_NormBase):
     """Normalisation of each channel of each item.
 
     Parameters

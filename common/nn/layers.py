@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError
 from common.core.int_arguments import members
-from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
@@ -154,36 +152,3 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
-
-class Dropout(Module):
-    """Elements set to 0 with probability `p` while training, the others scaled by 1 / (1 - p).
-
-    Parameters
-    ----------
-    p : probability, 0 <= p <= 1.
-    inplace : write the result over the input.
-
-    Raises
-    ------
-    ArgumentError : another `p`.
-    """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-        if not 0 <= p <= 1:
-            raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-
-    def forward(self, input: Any) -> Any:
-        """Drop elements of input (...) if `training`."""
-        from common.random.generator import dropout
-
-        if self.inplace and self.training:
-            return over("dropout", dropout, input, self.p, True)
-        return dropout(input, self.p, self.training)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return f"p={self.p}, inplace={self.inplace}"

@@ -16,7 +16,7 @@ _PLAIN = "size_average reduce reduction"
 _PLACES = {
     "CrossEntropyLoss": "weight size_average ignore_index reduce reduction label_smoothing",
     "NLLLoss": "weight size_average ignore_index reduce reduction",
-    "BCELoss": f"weight {_PLAIN}", "MultiLabelSoftMarginLoss": f"weight {_PLAIN}",
+    **dict.fromkeys(("_WeightedLoss", "BCELoss", "MultiLabelSoftMarginLoss"), f"weight {_PLAIN}"),
     "BCEWithLogitsLoss": f"weight {_PLAIN} pos_weight", "SmoothL1Loss": f"{_PLAIN} beta",
     "KLDivLoss": f"{_PLAIN} log_target", "HingeEmbeddingLoss": f"margin {_PLAIN}",
     "MarginRankingLoss": f"margin {_PLAIN}", "CosineEmbeddingLoss": f"margin {_PLAIN}",
@@ -63,7 +63,15 @@ class _Loss(Module):
             setattr(self, name, weight if weight is None or isinstance(weight, Buffer) else Buffer(weight))
 
 
-class CrossEntropyLoss(_Loss):
+class _WeightedLoss(_Loss):
+    """A loss with a factor for each class, or each element."""
+
+    def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self._hold(weight=weight)
+
+
+class CrossEntropyLoss(_WeightedLoss):
     """Minus the log-probability of the target class, of logits.
 
     Parameters
@@ -77,8 +85,7 @@ class CrossEntropyLoss(_Loss):
     def __init__(
         self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> None:
-        super().__init__(reduction)
-        self._hold(weight=weight)
+        super().__init__(weight, reduction=reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -89,7 +96,7 @@ class CrossEntropyLoss(_Loss):
         )  # fmt: skip
 
 
-class NLLLoss(_Loss):
+class NLLLoss(_WeightedLoss):
     """Minus the log-probability of the target class, of log-probabilities.
 
     Parameters
@@ -100,8 +107,7 @@ class NLLLoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self._hold(weight=weight)
+        super().__init__(weight, reduction=reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -109,7 +115,7 @@ class NLLLoss(_Loss):
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
-class BCELoss(_Loss):
+class BCELoss(_WeightedLoss):
     """Binary cross-entropy of probabilities.
 
     Parameters
@@ -117,10 +123,6 @@ class BCELoss(_Loss):
     weight : factor of each loss, broadcast; or None.
     reduction : "mean", "sum" or "none".
     """
-
-    def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self._hold(weight=weight)
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input and target (...): () or, unreduced, (...)."""

@@ -10,7 +10,7 @@ from common.core.errors import ArgumentError, ShapeError
 from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.distribution_losses import PairwiseDistance
-from common.nn.losses import _Loss
+from common.nn.losses import _Loss, _WeightedLoss
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F
@@ -145,7 +145,7 @@ class RReLU(Module):
         return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
 
 
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_WeightedLoss):
     """Margins between the class and all others, see `multi_margin_loss`.
 
     Parameters
@@ -161,10 +161,9 @@ class MultiMarginLoss(_Loss):
     """
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(weight, reduction=reduction)
         if p not in (1, 2):
             raise ArgumentError("only p == 1 and p == 2 supported")
-        self._hold(weight=weight)
         self.p, self.margin = p, margin
 
     def forward(self, input: Any, target: Any) -> Any:

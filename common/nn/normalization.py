@@ -117,7 +117,7 @@ class GroupNorm(Module):
         return f"{shown}, bias={self.bias is not None}"
 
 
-class _BatchNorm(Module):
+class _NormBase(Module):
     ranks: tuple[int, ...] = ()
 
     reset_parameters = reset_parameters
@@ -136,7 +136,7 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
-        kind = dtype_or(dtype, default_float())
+        kind = dtype or default_float()
         num_features = integer(num_features, type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -153,6 +153,15 @@ class _BatchNorm(Module):
                 if leaf is not None:
                     leaf.fill_(value)
 
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
     def forward(self, input: Any) -> Any:
         """Normalise input (batch, num_features, ...): by the batch in training, else by what training has seen.
 
@@ -170,13 +179,6 @@ class _BatchNorm(Module):
         if share is None:  # the average of all batches so far
             share = 1.0 / self.num_batches_tracked.to(np.float64) if self.num_batches_tracked is not None else 0.0
         return F.batch_norm(input, *running, self.weight, self.bias, batch, share, self.eps)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
 
 
 class BatchNorm1d(_BatchNorm):

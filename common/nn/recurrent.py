@@ -27,7 +27,9 @@ from common.random.generator import dropout
 from common.tensor.create import lift
 
 
-class _Recurrent(Module, ABC):
+class RNNBase(Module, ABC):
+    """What RNN, GRU and LSTM have in common."""
+
     gates = 1
     states = 1
 
@@ -231,7 +233,7 @@ class _Recurrent(Module, ABC):
 _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
-class RNN(_Recurrent):
+class RNN(RNNBase):
     """Layers of tanh(W x + b + U h + c) over a sequence, see `RNNCell`.
 
     Parameters
@@ -287,7 +289,7 @@ class RNN(_Recurrent):
         return (activation(self.nonlinearity)(a + b),)
 
 
-class GRU(_Recurrent):
+class GRU(RNNBase):
     """Layers of gated recurrent units over a sequence, see `GRUCell`.
 
     Parameters
@@ -327,7 +329,7 @@ class GRU(_Recurrent):
         return (gru_step(a, b, *states),)
 
 
-class LSTM(_Recurrent):
+class LSTM(RNNBase):
     """Layers of long short-term memory over a sequence, see `LSTMCell`.
 
     Parameters

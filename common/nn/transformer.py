@@ -13,7 +13,8 @@ from common.core.int_arguments import copies
 from common.core.sizes import same
 from common.nn.attention import MultiheadAttention, glorot
 from common.nn.containers import ModuleList
-from common.nn.layers import Dropout, LayerNorm, Linear
+from common.nn.feature_dropout import Dropout
+from common.nn.layers import LayerNorm, Linear
 from common.nn.module import Module
 from common.nn.multi_head import causal_mask
 from common.ops import functional as F

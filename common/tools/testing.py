@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, CheckError
 from common.random.generator import default_generator
+from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 
 #: Relative and absolute tolerance per dtype, as PyTorch has them.
@@ -90,6 +91,33 @@ def assert_close(
     compare(actual, expected, "")
 
 
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    msg: str = "",
+) -> None:  # fmt: skip
+    """`assert_close` as it was called before: NaNs are equal, and dtypes may differ.
+
+    Parameters
+    ----------
+    actual, expected : tensors, arrays, or what becomes one.
+    rtol, atol : both or none.
+    equal_nan : whether two NaNs are equal.
+    msg : the error's text instead.
+
+    Raises
+    ------
+    CheckError : they are not close; it is an AssertionError.
+    ArgumentError : one tolerance without the other.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.testing.assert_allclose(tw.tensor([1, 2]), [1.0, 2.0])
+    """
+    actual, expected = (x if isinstance(x, TensorBase) else wrap(to_array(x)) for x in (actual, expected))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+
+
 def _array(x: Any) -> np.ndarray:
     return x.detach().numpy() if isinstance(x, TensorBase) else np.asarray(x)
 
@@ -134,4 +162,4 @@ def make_tensor(
     return wrap(made).requires_grad_(requires_grad)
 
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

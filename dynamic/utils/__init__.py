@@ -3,10 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from common.api.places import open_places
 from common.core import absent
 from common.tensor import boundary
 from common.tensor.swapping import swap_tensors
 from dynamic.utils import checkpoint
+
+open_places(__name__)
 
 __all__ = ["benchmark", "checkpoint", "data", "swap_tensors"]
 

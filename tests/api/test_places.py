@@ -11,7 +11,7 @@ import pytest
 import dynamic
 import static
 from common.api import written_first
-from common.api.places import PLACES
+from common.api.places import INNER, PLACES
 
 PATHS = [(package, name, home) for package, (names, home) in PLACES.items() for name in names.split()]
 
@@ -26,6 +26,84 @@ def test_every_place_is_a_module_that_offers_what_its_home_has(engine):
         assert getattr(module, wanted) is getattr(own, wanted), (package, name)
         with pytest.raises(AttributeError):
             module.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_names_of_one_place_are_there_and_nowhere_else(engine):
+    for place, (_, names) in INNER.items():
+        module = importlib.import_module(f"{engine.__name__}.{place}")
+        for name in names.split():
+            assert getattr(module, name) is getattr(importlib.import_module(f"{engine.__name__}.{place}"), name)
+            assert not hasattr(engine, name)
+
+
+#: Base classes by their place in PyTorch, classes of theirs, and classes that are none.
+BASES = {
+    "batchnorm._BatchNorm": ("BatchNorm1d BatchNorm2d BatchNorm3d", "InstanceNorm2d GroupNorm LayerNorm"),
+    "batchnorm._NormBase": ("BatchNorm1d InstanceNorm3d", "GroupNorm"),
+    "instancenorm._InstanceNorm": ("InstanceNorm1d InstanceNorm2d InstanceNorm3d", "BatchNorm1d"),
+    "conv._ConvNd": ("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d", "Linear Unfold"),
+    "dropout._DropoutNd": ("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout", "Identity"),
+    "loss._Loss": ("MSELoss L1Loss CrossEntropyLoss BCEWithLogitsLoss KLDivLoss CTCLoss HuberLoss", "Softmax"),
+    "loss._WeightedLoss": ("CrossEntropyLoss NLLLoss BCELoss MultiMarginLoss MultiLabelSoftMarginLoss", "MSELoss"),
+    "rnn.RNNBase": ("RNN LSTM GRU", "LSTMCell"),
+}
+
+
+@pytest.mark.parametrize("place", BASES)
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_base_classes_are_those_of_pytorch(engine, place):
+    module, _, name = place.partition(".")
+    base = getattr(importlib.import_module(f"{engine.__name__}.nn.modules.{module}"), name)
+    own, other = BASES[place]
+    assert all(issubclass(getattr(engine.nn, kind), base) for kind in own.split())
+    assert not any(issubclass(getattr(engine.nn, kind), base) for kind in other.split())
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_losses_of_users_take_a_weight_from_their_base(engine):
+    base = importlib.import_module(f"{engine.__name__}.nn.modules.loss")._WeightedLoss
+
+    class Smoothed(base):
+        def __init__(self, weight=None, reduction="mean", smoothing=0.25):
+            super().__init__(weight=weight, reduction=reduction)
+            self.smoothing = smoothing
+
+        def forward(self, input, target):
+            target = target * (1 - self.smoothing) + 0.5 * self.smoothing
+            return engine.nn.functional.binary_cross_entropy_with_logits(
+                input, target, self.weight, reduction=self.reduction
+            )
+
+    weight, logits, target = np.array([1.0, 3.0]), np.array([0.3, -1.2]), np.array([1.0, 0.0])
+    smooth = target * 0.75 + 0.125
+    expected = weight * (np.log1p(np.exp(logits)) - smooth * logits)
+    loss = Smoothed(engine.tensor(weight), reduction="sum")
+    np.testing.assert_allclose(float(loss(engine.tensor(logits), engine.tensor(target))), expected.sum(), rtol=1e-12)
+    assert list(loss.state_dict()) == ["weight"]
+    assert base(engine.tensor(weight), None, None, "none").reduction == "none"  # in PyTorch's places
+    assert base(engine.tensor(weight), size_average=False).reduction == "sum"
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_small_places(engine):
+    utils = importlib.import_module(f"{engine.__name__}.nn.modules.utils")
+    assert [utils._single(3), utils._pair(3), utils._triple((1, 2, 3)), utils._quadruple([1, 2, 3, 4])] == [
+        (3,), (3, 3), (1, 2, 3), (1, 2, 3, 4)
+    ]  # fmt: skip
+    assert utils._ntuple(5)("a") == ("a",)
+    assert isinstance(2.5, importlib.import_module(f"{engine.__name__}.types").Number)
+    handle = engine.nn.Linear(2, 2).register_forward_hook(lambda *_: None)
+    assert isinstance(handle, importlib.import_module(f"{engine.__name__}.utils.hooks").RemovableHandle)
+    call = importlib.import_module(f"{engine.__name__}.nn.utils.stateless").functional_call
+    layer = engine.nn.Linear(2, 1, bias=False)
+    assert call(layer, {"weight": engine.ones(1, 2)}, engine.tensor([[3.0, 4.0]])).tolist() == [[7.0]]
+    importlib.import_module(f"{engine.__name__}.cuda.random").manual_seed(3)
+    with engine.backends.cuda.sdp_kernel(enable_flash=False, enable_math=True, enable_mem_efficient=False):
+        assert engine.backends.cuda.math_sdp_enabled()
+    engine.testing.assert_allclose(engine.tensor([1, 2]), [1.0, 2.0])
+    with pytest.raises(AssertionError):
+        engine.testing.assert_allclose(engine.tensor([1.0]), [1.1])
 
 
 @pytest.mark.parametrize("engine", [dynamic, static])

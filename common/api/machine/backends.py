@@ -75,4 +75,5 @@ def libraries(package: str) -> dict[str, Backend]:
     ):
         setattr(made["cuda"], name, lambda answer=answer: answer)
         setattr(made["cuda"], "enable_" + name.removesuffix("_enabled"), lambda enabled: None)
+    made["cuda"].__dict__["sdp_kernel"] = Backend.flags
     return made

@@ -1,0 +1,10 @@
+"""What annotations of programs call the kinds of arguments."""
+
+import os
+from typing import IO, Any
+
+from common.core.devices import device
+
+Number = int | float | bool
+Device = device | str | int | None
+FileLike = str | os.PathLike[str] | IO[Any]
