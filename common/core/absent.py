@@ -41,7 +41,7 @@ HERE = {
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
     "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
     "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_dropout": "dropout",
-    "native_norm": "norm", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
+    "native_norm": "norm",
     **{
         f"{pool}_with_indices": f"{pool}(..., return_indices=True)"
         for pool in [f"{kind}max_pool{n}d" for kind in ("", "adaptive_", "fractional_") for n in (1, 2, 3)]
@@ -59,7 +59,7 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "QueueEmptyError Reducer Work algorithms autograd batch_isend_irecv breakpoint c10d_logger config constants "
         "default_pg_timeout distributed_c10d elastic gather gather_object get_backend get_backend_config "
         "get_debug_level get_default_backend_for_device get_global_rank get_group_rank get_node_local_rank "
-        "get_pg_count get_process_group_ranks get_rank get_world_size group init_device_mesh is_backend_available "
+        "get_pg_count get_process_group_ranks group init_device_mesh is_backend_available "
         "launch launcher logging_handlers monitored_barrier new_group new_subgroups new_subgroups_by_enumeration nn "
         "optim pipeline pipelining record_comm recv_object_list reduce reduce_op register_rendezvous_handler "
         "remote_device rendezvous rpc run scatter scatter_object_list send_object_list set_debug_level "
@@ -162,9 +162,9 @@ REASONS: tuple[tuple[str, str], ...] = (
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     (_ONE_PROGRAM,
-     "futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* *process_group* ProcessGroup* "
+     "futures fork wait is_distributed multiprocessing Future* RRef* *process_group* ProcessGroup* "
      "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* ReduceOp barrier get_rank get_world_size "
-     "send recv isend irecv rpc fsdp tensor device_mesh checkpoint DistributedDataParallel Await*"),
+     "isend irecv rpc fsdp tensor device_mesh checkpoint Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
      "fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
      "parse_* import_ir_* merge_type* unify_type* Lite* AliasDb AnyType Argument* Code CallStack Concrete* FileCheck "

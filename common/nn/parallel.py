@@ -1,12 +1,19 @@
-"""`DataParallel` on the one device that there is."""
+"""`DataParallel` on the one device that there is, and modules of groups of processes, which programs only name."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError
 from common.nn.module import Module
+from common.nn.normalization import _BatchNorm
+
+#: Why there are no modules of several processes; the first words are PyTorch's.
+NO_GROUP = (
+    "Default process group has not been initialized: there are no distributed programs of this kind; "
+    "parallel.GlobalBatch trains in several processes, and one uses the cores of a machine"
+)
 
 
 class DataParallel(Module):
@@ -36,3 +43,59 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
         return self.module(*inputs, **kwargs)
+
+
+def data_parallel(
+    module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+    module_kwargs: Any = None,
+) -> Any:  # fmt: skip
+    """What a module returns, on the one device that there is.
+
+    Parameters
+    ----------
+    module : called with the inputs.
+    inputs : a tensor, or a tuple of arguments.
+    device_ids, output_device, dim : see `DataParallel`.
+    module_kwargs : arguments by name.
+
+    Raises
+    ------
+    ArgumentError : `module` is no module.
+    DeviceError : another device than the CPU.
+    """
+    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))
+
+
+class DistributedDataParallel(Module):
+    """A class that programs name, in ``isinstance``: it has no objects.
+
+    Raises
+    ------
+    ArgumentError : one is made; `parallel.GlobalBatch` trains in several processes.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise ArgumentError(f"DistributedDataParallel(): {NO_GROUP}")
+
+
+class SyncBatchNorm(_BatchNorm):
+    """A class that programs name, in ``isinstance``: it has no objects. In one process BatchNorm sees all of a batch.
+
+    Raises
+    ------
+    ArgumentError : one is made.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise ArgumentError(f"SyncBatchNorm(): {NO_GROUP}; BatchNorm1d, 2d and 3d normalise the batch of one process")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> NoReturn:
+        """Refused, as is making one.
+
+        Raises
+        ------
+        ArgumentError : always.
+        """
+        raise ArgumentError(f"SyncBatchNorm.convert_sync_batchnorm(): {NO_GROUP}; leave the module as it is")

@@ -293,3 +293,25 @@ def test_traces_go_to_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="no folder"):
         dynamic.profiler.tensorboard_trace_handler(str(tmp_path / "file" / "log"))
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_programs_that_can_do_without_a_group_of_processes_name_its_functions(engine):
+    distributed = importlib.import_module(f"{engine.__name__}.distributed")
+    wrapped = importlib.import_module(f"{engine.__name__}.nn.parallel").DistributedDataParallel
+    model = engine.nn.Sequential(engine.nn.Linear(2, 3), engine.nn.BatchNorm1d(3))
+    assert not isinstance(model, (engine.nn.DataParallel, wrapped))
+    assert [isinstance(m, (engine.nn.BatchNorm1d, engine.nn.SyncBatchNorm)) for m in model] == [False, True]
+    assert not isinstance(model[1], engine.nn.SyncBatchNorm)
+    rank = distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+    assert rank == 0
+    for refused in (
+        lambda: distributed.init_process_group("gloo", rank=0, world_size=1), lambda: distributed.get_rank(),
+        lambda: distributed.all_reduce(engine.ones(2)), lambda: wrapped(model), lambda: engine.nn.SyncBatchNorm(3),
+        lambda: engine.nn.SyncBatchNorm.convert_sync_batchnorm(model),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"Default process group has not been initialized: .*GlobalBatch"):
+            refused()
+    x = engine.tensor([[1.0, 2.0]])
+    assert engine.nn.parallel.data_parallel(model[0], x, None).tolist() == model[0](x).tolist()
+    assert engine.nn.parallel.data_parallel(model[0], (x,), []).tolist() == model[0](x).tolist()

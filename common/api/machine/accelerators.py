@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from common.core.devices import CPU, device
-from common.core.errors import AllocationError, DeviceError
+from common.core.errors import AllocationError, ArgumentError, DeviceError
+from common.nn.parallel import NO_GROUP
 
 _NONE = "there is no GPU and no device but the CPU"
 
@@ -107,13 +108,32 @@ def _seconds(*args: Any, **options: Any) -> None:
     """Nothing: what is computed on the CPU is done when a call returns."""
 
 
-#: `distributed`: there are no groups of processes.
+def _no_group(name: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **options: Any) -> NoReturn:
+        raise ArgumentError(f"distributed.{name}(): {NO_GROUP}; ask distributed.is_available() first")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Refused: {NO_GROUP}.\n\nRaises\n------\nArgumentError : always.\n"
+    return refuse
+
+
+#: `distributed`: there are no groups of processes. Programs that can do without import their functions all the same.
 DISTRIBUTED: dict[str, Any] = {
-    name: _answer(name, False, "False: `parallel.GlobalBatch` trains in several processes.")
-    for name in (
-        "is_available", "is_initialized", "is_gloo_available", "is_mpi_available", "is_nccl_available",
-        "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-    )
+    **{
+        name: _answer(name, False, "False: `parallel.GlobalBatch` trains in several processes.")
+        for name in (
+            "is_available", "is_initialized", "is_gloo_available", "is_mpi_available", "is_nccl_available",
+            "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+        )
+    },
+    **{
+        name: _no_group(name)
+        for name in (
+            "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "barrier",
+            "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "get_backend", "get_rank",
+            "get_world_size", "init_process_group", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "send",
+        )
+    },
 }  # fmt: skip
 
 #: `cpu`, as the one device that is there.
