@@ -13,7 +13,7 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("functional serialization types", ""),
+    "": ("functional serialization", ""),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -39,7 +39,6 @@ PLACES: dict[str, tuple[str, str]] = {
 
 #: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
 INNER: dict[str, tuple[str, str]] = {
-    "types": ("common.api.type_names", "Device FileLike Number"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
     "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
     "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),

@@ -132,7 +132,7 @@ MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "jit",
     "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
-    "signal", "special", "testing", "tree_util", "utils", "version", "xpu",
+    "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
 )  # fmt: skip
 #: Questions about a tensor's place among modes.
 MARKS = Late({"common.tensor.inference": "is_inference"})

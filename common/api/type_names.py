@@ -8,3 +8,5 @@ from common.core.devices import device
 Number = int | float | bool
 Device = device | str | int | None
 FileLike = str | os.PathLike[str] | IO[Any]
+
+__all__ = ["Device", "FileLike", "Number"]

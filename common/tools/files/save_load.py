@@ -1,4 +1,4 @@
-"""`save` and `load`: tensors in nested containers, in one file, without pickle.
+"""`save` and `load`: tensors in nested containers, in one file, without pickle. Files of PyTorch's are read too.
 
 The file is one of safetensors, whose metadata hold the containers as JSON. So nothing that is loaded runs code, and
 any reader of safetensors finds the arrays.
@@ -24,10 +24,6 @@ from common.tensor.leaf import Buffer, Parameter
 from common.tools.files.whole_file import whole_file
 
 _KEY = "twingrad.structure"
-_CONVERT = (
-    "it is a file of PyTorch's save, a pickle, which may run any code when it is read. Convert it where PyTorch is: "
-    "safetensors.torch.save_file(torch.load(path, weights_only=True), 'new.safetensors'), then load('new.safetensors')"
-)
 
 
 class _SavedWriter:
@@ -136,7 +132,7 @@ def to_bytes(obj: Any) -> bytes:
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
          **options: Any) -> Any:  # fmt: skip
-    """Read what `save` has written; of another safetensors file, its tensors by name.
+    """Read what `save` has written; of another safetensors file, its tensors by name; of one of PyTorch's, its object.
 
     Parameters
     ----------
@@ -151,7 +147,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
 
     Raises
     ------
-    StateError : the file is damaged, of another format, or one of PyTorch's own `save`.
+    StateError : the file is damaged, of another format, or one of PyTorch's that holds more than tensors of a dtype
+        that is here, in dictionaries, lists and tuples, with numbers and texts: other objects would run code.
     DeviceError : another device than the CPU.
     """
     if isinstance(map_location, (str, device)):
@@ -173,7 +170,9 @@ def from_bytes(data: bytes, name: Any) -> Any:
         raise StateError(f"load(): {name} is a compiled program: load it with static.load")
     # a pickle begins with 0x80; so does the header's length in some of our files, whose ninth byte is a brace
     if data[:4] == b"PK\x03\x04" or (data[:1] == b"\x80" and data[8:9] != b"{"):
-        raise StateError(f"load(): {name}: {_CONVERT}")
+        from common.tools.files.pytorch_files import read_pytorch
+
+        return read_pytorch(data, name)
     try:
         entries = cast("Callable[[bytes], list[Any]]", deserialize)(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
