@@ -44,7 +44,8 @@ def default_collate(batch: Any) -> Any:
     Returns
     -------
     tensors or containers
-        Arrays and numbers become tensors, Python's floats in float64; texts stay a list; tuples become lists.
+        Arrays and numbers become tensors, Python's floats in float64; texts stay a list, or a tuple where they
+        are part of a sample; other tuples become lists.
 
     Raises
     ------
@@ -54,9 +55,9 @@ def default_collate(batch: Any) -> Any:
     Examples
     --------
     >>> default_collate([(1.0, "a"), (2.0, "b")])
-    [tensor([1., 2.], dtype=float64), ['a', 'b']]
+    [tensor([1., 2.], dtype=float64), ('a', 'b')]
     """
-    batch = list(batch)
+    given, batch = batch, list(batch)
     if not batch:
         raise ArgumentError("default_collate(): the batch is empty")
     first = batch[0]
@@ -75,7 +76,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, int):
         return tensor(batch)
     if isinstance(first, (str, bytes)):
-        return batch
+        return given
     if isinstance(first, Mapping):
         return _as_mapping(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if not isinstance(first, Sequence):

@@ -368,12 +368,15 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         """The arguments that `repr` shows."""
         return ""
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def __repr__(self) -> str:
         shown, children = self.extra_repr(), self._shown_children()
         lines = [*shown.splitlines(), *(child.replace("\n", "\n  ") for child in children)]
         if not children and len(lines) <= 1:
-            return f"{type(self).__name__}({shown})"
-        return "\n  ".join([f"{type(self).__name__}(", *lines]) + "\n)"
+            return f"{self._get_name()}({shown})"
+        return "\n  ".join([f"{self._get_name()}(", *lines]) + "\n)"
 
     def _shown_children(self) -> list[str]:
         return [f"({name}): {module!r}" for name, module in self._modules.items()]

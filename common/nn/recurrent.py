@@ -86,6 +86,17 @@ class RNNBase(Module, ABC):
         """How the names of a layer's parameters end, per direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        parts = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        parts += ["weight_hr"] if self.proj_size else []
+        return [[part + x for part in parts] for layer in range(self.num_layers) for x in self._suffixes(layer)]
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters, a list for each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
     def flatten_parameters(self) -> None:
         """Nothing to do: products read the weights where they lie."""
 

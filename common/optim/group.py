@@ -21,8 +21,9 @@ Update = tuple[Any, dict[str, Any]]
 class ParameterGroup(MutableMapping[str, Any]):
     """Parameters and their options, as PyTorch's dicts of them.
 
-    A number is read and written as a float, a tuple of numbers as a tuple, and held in 0-d float64 buffers: a compiled
-    step reads it anew. Truth values, and a term that an option of 0 has left out, are part of the program and fixed.
+    A number is read as the kind of number that was written, a tuple of numbers as a tuple, and held in 0-d float64
+    buffers: a compiled step reads it anew. Truth values, and a term that an option of 0 has left out, are part of the
+    program and fixed.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ class ParameterGroup(MutableMapping[str, Any]):
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}
         self._structural = structural
+        self._whole: dict[str, tuple[bool, ...]] = {}
         self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
             parts = value if isinstance(value, tuple) else (value,)
@@ -64,6 +66,11 @@ class ParameterGroup(MutableMapping[str, Any]):
                 self.fixed[name] = value
             else:
                 self.numbers[name] = tuple(_number(name, x) for x in parts)
+                self._note_kinds(name, parts)
+
+    def _note_kinds(self, name: str, parts: Any) -> None:
+        """Remember which numbers of an option are ints."""
+        self._whole[name] = tuple([isinstance(x, (int, np.integer)) for x in parts])
 
     @property
     def params(self) -> list[TensorBase]:
@@ -81,8 +88,10 @@ class ParameterGroup(MutableMapping[str, Any]):
         parts = self.numbers.get(key)
         if parts is None:
             return self.fixed[key] if key in self.fixed else self.extra[key]
-        traced = mode.replayed()
-        values = tuple(x if traced else x.payload.item() for x in parts)
+        if mode.replayed():
+            values: tuple[Any, ...] = parts
+        else:
+            values = tuple([_read(x, whole) for x, whole in zip(parts, self._whole[key], strict=True)])
         return values if len(values) > 1 else values[0]
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -90,7 +99,8 @@ class ParameterGroup(MutableMapping[str, Any]):
             raise ArgumentError(
                 f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
             )
-        for x, new in zip(self.numbers.get(key, ()), value if isinstance(value, (tuple, list)) else (value,)):
+        parts = value if isinstance(value, (tuple, list)) else (value,)
+        for x, new in zip(self.numbers.get(key, ()), parts):
             if isinstance(new, TensorBase):
                 with mode.GradSwitch(False):
                     x.copy_(new)
@@ -99,6 +109,7 @@ class ParameterGroup(MutableMapping[str, Any]):
                                     "per trace: set it outside, or to a tensor")  # fmt: skip
             else:
                 x.payload[...] = new
+                self._note_kinds(key, parts)
         if key not in self.numbers and key not in self.fixed:
             self.extra[key] = value
 
@@ -112,11 +123,16 @@ class ParameterGroup(MutableMapping[str, Any]):
         return len(self.fixed) + len(self.numbers) + len(self.extra)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}: {value}" for name, value in self.items() if name != "params")
-        return f"{len(self.params)} parameters, {shown}"
+        return repr(dict(self))
 
 
 boundary.guard_class(ParameterGroup)
+
+
+def _read(x: TensorBase, whole: bool) -> int | float:
+    """The number of an option; a tensor given by the user may have been written to since."""
+    value: float = x.payload.item()
+    return int(value) if whole and value == int(value) else value
 
 
 def _plain(value: Any) -> Any:

@@ -102,8 +102,11 @@ class Optimizer(Minimizing, Hooked):
             self.add_param_group(options)
 
     def __repr__(self) -> str:
-        groups = (f"  group {i}: {group!r}\n" for i, group in enumerate(self.param_groups))
-        return f"{type(self).__name__} (\n{''.join(groups)})"
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params")]
+            lines += [""] if i + 1 < len(self.param_groups) else []
+        return "\n".join([*lines, ")"])
 
     def _check_numbers(self, group: ParameterGroup) -> None:
         """Refuse what is no number where the default is one."""

@@ -65,7 +65,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     if dtype is not None:
         wanted = known_dtype(dtype)
     elif array.dtype.kind not in "fi" or isinstance(first, (np.ndarray, np.generic)):  # numpy's dtype is meant
-        wanted = array.dtype.newbyteorder("=")
+        mixed = first is not data and isinstance(first, np.generic) and len(set(map(type, data))) > 1
+        wanted = _promoted(data) if mixed else array.dtype.newbyteorder("=")
     else:
         wanted = default_float() if array.dtype.kind == "f" else int64
     if array.dtype.kind == "O" and any(isinstance(x, Dim) for x in array.flat):
@@ -117,7 +118,7 @@ def _promoted(data: Any) -> np.dtype:
     """The dtype of numbers and tensors in nested lists together."""
     if isinstance(data, (list, tuple)):
         return functools.reduce(promote, map(_promoted, data)) if data else default_float()
-    if isinstance(data, (bool, int, float)):
+    if isinstance(data, (bool, int, float)) and not isinstance(data, np.generic):
         return np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else default_float()
     found: np.dtype = data.dtype if hasattr(data, "dtype") else default_float()
     return found

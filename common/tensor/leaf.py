@@ -31,7 +31,7 @@ class Leaf(TensorBase):
     TraceError : `data` is a traced value: state is made before the program, not by it.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("__dict__", "name")
     __guards_itself__ = True  # an engine's short paths are among its methods
 
     def __init__(self, data: Any, requires_grad: bool) -> None:

@@ -88,7 +88,7 @@ def test_batches_come_in_order(workers):
     assert [b["x"].tolist() for b in batches] == [[0, 1, 2], [3, 4, 5], [6]]
     assert (batches[0]["x"].dtype, batches[0]["y"][0].dtype) == (np.float32, np.int64)
     assert batches[1]["y"][0].tolist() == [9, 16, 25]
-    assert batches[2]["y"][1] == ["sample 6"]
+    assert batches[2]["y"][1] == ("sample 6",)
     assert [len(b["x"]) for b in data.DataLoader(Squares(7), 3, drop_last=True, num_workers=workers)] == [3, 3]
     assert [b["y"][0] for b in data.DataLoader(Squares(3), None, num_workers=workers)] == [0, 1, 4]
     ready = data.DataLoader(Squares(7), 3, num_workers=workers, in_order=False)
@@ -215,3 +215,13 @@ def test_options_that_exclude_each_other(options):
         data.DataLoader(range(3), **options)
     with pytest.raises(ArgumentError):
         data.DataLoader(Stream(3), shuffle=True)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static], ids=lambda e: e.__name__)
+def test_texts_of_samples_are_a_tuple_as_the_columns_of_tuples_are(engine):
+    collate = engine.utils.data.default_collate
+    assert collate(["a", "b"]) == ["a", "b"]
+    assert collate([(1, "a"), (2, "b")])[1] == ("a", "b")
+    assert collate([{"name": "a"}, {"name": "b"}]) == {"name": ["a", "b"]}
+    ((numbers, texts),) = engine.utils.data.DataLoader([(1, "a"), (2, "b")], batch_size=2)
+    assert (numbers.tolist(), texts) == ([1, 2], ("a", "b"))

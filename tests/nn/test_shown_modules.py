@@ -68,3 +68,19 @@ def test_dropout_of_any_kind_is_written_over_its_input(kind):
     tw.manual_seed(5)
     assert kind(0.5)(tw.ones_like(x)).numpy().tobytes() == x.numpy().tobytes()
     assert kind(0.5, inplace=True).eval()(x) is x
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}, {"proj_size": 2}], ids=str
+)
+def test_recurrent_layers_list_their_weights(options):
+    layer = tw.nn.LSTM(2, 3, **options)
+    listed = [name for names in layer._all_weights for name in names]
+    assert sorted(listed) == sorted(name for name, _ in layer.named_parameters())
+    assert len(layer._all_weights) == layer.num_layers * (1 + layer.bidirectional)
+    for names, weights in zip(layer._all_weights, layer.all_weights, strict=True):
+        assert all(getattr(layer, name) is weight for name, weight in zip(names, weights, strict=True))
+    for names in layer._all_weights:  # how the forget gate of an LSTM is opened
+        for name in (name for name in names if "bias" in name):
+            getattr(layer, name).data[3:6].fill_(1.0)
+    assert layer._get_name() == "LSTM"

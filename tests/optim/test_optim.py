@@ -389,5 +389,12 @@ def test_mistakes(make, text):
 
 def test_it_prints_its_options():
     p = tw.nn.Parameter(tw.ones(2))
-    assert repr(tw.optim.SGD([p], lr=0.5, momentum=0.25)).startswith("SGD (\n  group 0: 1 parameters, ")
-    assert "lr: 0.5, momentum: 0.25" in repr(tw.optim.SGD([p], lr=0.5, momentum=0.25))
+    groups = [{"params": [p]}, {"params": [tw.nn.Parameter(tw.ones(1))], "lr": 2}]
+    shown = repr(tw.optim.SGD(groups, lr=0.5, momentum=0.25))
+    first, second = shown.split("\n\n")
+    assert first.startswith("SGD (\nParameter Group 0\n    ")
+    assert "    lr: 0.5\n    maximize: False\n    momentum: 0.25\n" in first
+    assert second.startswith("Parameter Group 1\n    ")
+    assert "    lr: 2\n" in second
+    assert shown.endswith("\n)")
+    assert "params" not in shown

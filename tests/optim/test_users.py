@@ -132,3 +132,41 @@ def test_parameters_that_no_step_has_updated_have_no_state_to_save(engine, name)
     if name != "LBFGS":
         step(others, other)
         assert others[0].tolist() == members[0].tolist()
+
+
+class Slow(tw.optim.Optimizer):
+    """Plain descent every `k` steps, as optimisers around others are written."""
+
+    def __init__(self, params, lr=0.5, k=2, betas=(1, 0.5)):
+        super().__init__(params, {"lr": lr, "k": k, "betas": betas, "name": "slow"})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                if state["step"] % group["k"] == 0:
+                    for _ in range(group["k"]):
+                        p.data.add_(p.grad.data, alpha=-group["lr"])
+
+
+def test_whole_numbers_among_the_options_stay_whole():
+    p = tw.nn.Parameter(tw.ones(2))
+    optimizer = Slow([p])
+    for _ in range(2):
+        optimizer.zero_grad()
+        p.sum().backward()
+        optimizer.step()
+    assert p.tolist() == [0.0, 0.0]
+    (group,) = optimizer.param_groups
+    assert [type(group["k"]), *map(type, group["betas"]), type(group["lr"])] == [int, int, float, float]
+    saved = optimizer.state_dict()["param_groups"][0]
+    assert [saved["k"], saved["betas"], saved["name"]] == [2, (1, 0.5), "slow"]
+    group["k"] = 3
+    assert (group["k"], type(group["k"])) == (3, int)
+    group["k"] *= 0.5
+    assert group["k"] == 1.5
+    group["lr"] = 1
+    assert (group["lr"], type(group["lr"])) == (1, int)
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert type(optimizer.param_groups[0]["lr"]) is int

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+import static
 from common.core.errors import ArgumentError, DTypeError
 
 
@@ -230,3 +231,33 @@ def test_contiguous_copies_only_what_is_out_of_order():
     x.requires_grad_()
     (x.t().contiguous().view(-1) * tw.tensor(np.arange(6.0))).sum().backward()
     assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=lambda e: e.__name__)
+def test_parameters_and_buffers_take_attributes_of_users(engine):
+    layer = engine.nn.Linear(2, 2)
+    layer.weight._no_weight_decay, layer.bias.group = True, "slow"
+    decayed = [p for p in layer.parameters() if not getattr(p, "_no_weight_decay", False)]
+    assert decayed[0] is layer.bias
+    assert len(decayed) == 1
+    step = engine.function(lambda x: layer(x).sum())
+    step(engine.ones(3, 2)).backward()
+    engine.optim.SGD(layer.parameters(), lr=0.1).step()
+    layer.double()
+    assert (layer.weight._no_weight_decay, layer.bias.group) == (True, "slow")
+    running = engine.nn.Buffer(engine.zeros(2))
+    running.kind = "mean"
+    assert running.kind == "mean"
+    with pytest.raises(AttributeError, match="'Parameter' object has no attribute 'grda'"):
+        layer.weight.grda  # noqa: B018
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=lambda e: e.__name__)
+def test_numbers_of_numpy_among_pythons_decide_the_dtype_together(engine):
+    for data, wanted in (
+        ([np.float32(1), 2], "float32"), ([np.float32(1), 0.5], "float32"), ([np.float64(1), 2], "float64"),
+        ([np.float64(1), 0.5], "float64"), ([np.int32(1), 2], "int64"), ([np.int32(1), np.int32(2)], "int32"),
+        ([np.int64(1), 0.5], "float32"), ([np.float32(1), np.float64(2)], "float64"),
+    ):  # fmt: skip
+        assert engine.tensor(data).dtype.name == wanted, data
+        assert engine.tensor(data).tolist() == [float(x) for x in data]

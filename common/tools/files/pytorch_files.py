@@ -85,7 +85,8 @@ class _Reader(pickle.Unpickler):
         self._storage = storage
         self._views: dict[Any, np.ndarray] = {}
         self._names: dict[tuple[str, str], Any] = {
-            ("collections", "OrderedDict"): OrderedDict, ("torch", "Size"): _KnownName(lambda sizes: Size(tuple(sizes))),
+            ("collections", "OrderedDict"): OrderedDict,
+            ("torch", "Size"): _KnownName(lambda sizes: Size(tuple(sizes))),
             ("torch._utils", "_rebuild_tensor_v2"): _KnownName(self._tensor),
             ("torch._utils", "_rebuild_parameter"): _KnownName(_parameter),
         }  # fmt: skip
