@@ -25,7 +25,7 @@ from common.core.absent_imports import explain_imports
 from common.core.lazy import Late
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
-from common.version import __version__ as __version__
+from common.version import like_pytorch as __version__
 from dynamic.eager.binding import bind, bind_creation, bind_transforms
 from dynamic.eager.heap import keep_freed_memory
 

@@ -54,6 +54,7 @@ TYPED: dict[str, Any] = {
         "BoolTensor": dtypes.bool_, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
         "DoubleTensor": dtypes.float64, "FloatTensor": dtypes.float32, "IntTensor": dtypes.int32,
         "LongTensor": dtypes.int64, "ShortTensor": dtypes.int16,
+        "BFloat16Tensor": dtypes.ABSENT["bfloat16"], "HalfTensor": dtypes.ABSENT["float16"],
     }.items()
 }  # fmt: skip
 globals().update(TYPED)

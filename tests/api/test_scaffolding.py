@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import dynamic
 import static
 from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError
+from common.version import __version__
 from tests.helpers.proofs import each
 
 ENGINES = [dynamic, static]
@@ -346,3 +348,15 @@ def test_the_class_makes_floats_of_lists_and_zeros_of_sizes(tw):
     for wrong in ((2, -1), (2, "a"), (-1,)):
         with pytest.raises(ValueError, match="sizes must be ints"):
             tw.Tensor(*wrong)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_programs_that_ask_for_a_version_of_pytorch_are_answered(engine):
+    like, _, own = engine.__version__.partition("+")
+    assert engine.__version__ >= "1.5.0"  # as text
+    assert tuple(map(int, engine.__version__.split(".")[:2])) >= (2, 0)
+    assert own == f"twingrad.{__version__}"
+    assert engine.version.__version__ == engine.__version__
+    # PEP 440: numbers before the plus sign, letters and numbers between dots behind it
+    assert re.fullmatch(r"\d+(\.\d+)*\+[a-z0-9]+(\.[a-z0-9]+)*", engine.__version__)
+    assert like.count(".") == 2

@@ -96,6 +96,8 @@ COMPUTE = {
     "softmax": lambda tw, d: tw.ones(2).softmax(0, dtype=d), "default": lambda tw, d: tw.set_default_dtype(d),
     "module": lambda tw, d: tw.nn.Linear(2, 2).to(d), "Linear": lambda tw, d: tw.nn.Linear(2, 2, dtype=d),
     "BatchNorm1d": lambda tw, d: tw.nn.BatchNorm1d(2, dtype=d),
+    "class": lambda tw, d: (tw.HalfTensor if d is tw.float16 else tw.BFloat16Tensor)(2, 3),
+    "class of data": lambda tw, d: (tw.HalfTensor if d is tw.float16 else tw.BFloat16Tensor)([1.0]),
 }  # fmt: skip
 
 
@@ -106,6 +108,7 @@ def test_dtypes_that_no_tensor_has_are_names(engine, name):
     by_dtype = {absent_dtype: name, engine.float32: "float32"}
     assert by_dtype[engine.ones(2).dtype] == "float32"
     assert absent_dtype != engine.float32
+    assert not isinstance(engine.ones(2), (engine.HalfTensor, engine.BFloat16Tensor))
     assert engine.zeros(2).dtype != absent_dtype
     assert repr(absent_dtype) not in {"", repr(engine.float32)}
     with pytest.warns(UserWarning, match="no half precision"), engine.autocast("cpu", dtype=absent_dtype):
