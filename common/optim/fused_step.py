@@ -165,7 +165,7 @@ class FusedStep:
         return left
 
     def _run_chunk(self, optimizer: Updating, group: ParameterGroup, chunk: list[Active], arrays: list[Any]) -> bool:
-        key = (id(group), *[id(p) for p, _, _ in chunk])
+        key = (id(group), len(arrays), *[id(p) for p, _, _ in chunk])
         plan, forms = self._plans.get(key, (None, None))
         if plan is not None and not plan(*arrays):
             return True

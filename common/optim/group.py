@@ -22,8 +22,8 @@ class ParameterGroup(MutableMapping[str, Any]):
     """Parameters and their options, as PyTorch's dicts of them.
 
     A number is read as the kind of number that was written, a tuple of numbers as a tuple, and held in 0-d float64
-    buffers: a compiled step reads it anew. Truth values, and a term that an option of 0 has left out, are part of the
-    program and fixed.
+    buffers: a compiled step reads it anew. Truth values are part of the program and fixed. An option of 0 leaves a term
+    out; another number brings it in, and makes the state that it needs.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ class ParameterGroup(MutableMapping[str, Any]):
     ----------
     numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
     fixed : all other options.
+    term_added : called when an option is no longer 0, of which a term had been left out; its optimiser sets it.
     extra : further entries, which no update reads: those of `common.optim.execution`, and learning rate schedulers'.
 
     Raises
@@ -53,7 +54,8 @@ class ParameterGroup(MutableMapping[str, Any]):
             raise ArgumentError(f"Invalid learning rate: {lr}")
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}
-        self._structural = structural
+        self._structural, self._optional = structural, optional
+        self.term_added: Callable[[ParameterGroup], None] = lambda group: None
         self._whole: dict[str, tuple[bool, ...]] = {}
         self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
@@ -95,6 +97,12 @@ class ParameterGroup(MutableMapping[str, Any]):
         return values if len(values) > 1 else values[0]
 
     def __setitem__(self, key: str, value: Any) -> None:
+        if key in self.fixed and key in self._optional and not mode.replayed() and _is_number(value) and value != 0:
+            self.numbers[key] = (_number(key, value),)
+            del self.fixed[key]
+            self._note_kinds(key, (value,))
+            self.term_added(self)
+            return
         if key == "params" or (key in self.fixed and value != self.fixed[key]):
             raise ArgumentError(
                 f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"

@@ -96,7 +96,7 @@ class Optimizer(Minimizing, Hooked):
         self.defaults = defaults
         self.param_groups: list[ParameterGroup] = []
         self.state: defaultdict[TensorBase, dict[str, Any]] = defaultdict(dict)
-        # its size is the number of groups: read in a trace, so that a group added later is noticed
+        # its size grows with each group and term: read in a trace, so that one added later is noticed
         self._groups = Buffer(np.zeros(0, np.bool_))
         for options in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(options)
@@ -146,10 +146,18 @@ class Optimizer(Minimizing, Hooked):
         self._check_numbers(group)
         self.check(group)
         self.param_groups.append(group)
-        for p in members:
+        group.term_added = self._make_state
+        self._make_state(group)
+
+    def _make_state(self, group: ParameterGroup) -> None:
+        """Make what the updates of a group need and its parameters do not have; programs are traced anew."""
+        for p in group.params:
             make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
-            self.state[p] = {name: make(name, value) for name, value in self.initial_state(group, _memory(p)).items()}
-        self._groups.payload = np.zeros(len(self.param_groups), np.bool_)
+            state = self.state[p]
+            for name, value in self.initial_state(group, _memory(p)).items():
+                if name not in state:
+                    state[name] = make(name, value)
+        self._groups.payload = np.zeros(len(self._groups.payload) + 1, np.bool_)
 
     def check(self, group: ParameterGroup) -> None:
         """Refuse options outside their range."""
@@ -200,7 +208,7 @@ class Optimizer(Minimizing, Hooked):
         if not state or self.saves_initial or not self.makes_state:
             return bool(state)
         fresh = self.initial_state(group, _memory(p))
-        return any(not np.array_equal(buffer.payload, fresh[name]) for name, buffer in state.items())
+        return any(name not in fresh or not np.array_equal(x.payload, fresh[name]) for name, x in state.items())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned, here or in PyTorch; nothing is changed if it does not fit.
@@ -248,7 +256,8 @@ class Optimizer(Minimizing, Hooked):
             raise StateError(f"loaded state dict has state {unknown}, which this optimiser does not keep")
         fresh, found = self.initial_state(group, _memory(p)), []
         for name, buffer in self.state[p].items():
-            value = fresh[name] if saved.get(name) is None else np.asarray(saved[name])
+            initial = fresh.get(name, np.zeros_like(buffer.payload))  # none if its term has gone since
+            value = initial if saved.get(name) is None else np.asarray(saved[name])
             if value.shape != buffer.shape:
                 raise StateError(f"size mismatch for {name}: copying {value.shape} into {buffer.shape}")
             fitting = converted(value, buffer.dtype)

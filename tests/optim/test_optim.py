@@ -201,7 +201,7 @@ def test_the_learning_rate_can_change_between_steps():
 
 def test_other_options_are_fixed():
     optimizer = tw.optim.SGD([tw.nn.Parameter([1.0])], lr=0.5, momentum=0.9)
-    for name, value in (("nesterov", True), ("weight_decay", 0.1), ("params", [])):
+    for name, value in (("nesterov", True), ("maximize", True), ("params", [])):
         with pytest.raises(ArgumentError, match="make a new optimiser"):
             optimizer.param_groups[0][name] = value
 

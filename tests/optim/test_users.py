@@ -170,3 +170,51 @@ def test_whole_numbers_among_the_options_stay_whole():
     assert (group["lr"], type(group["lr"])) == (1, int)
     optimizer.load_state_dict(optimizer.state_dict())
     assert type(optimizer.param_groups[0]["lr"]) is int
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("engine", [tw, static])
+def test_options_that_were_0_come_in_with_their_state(engine, compiled):
+    """SGD gets momentum, and then weight decay, after a first step without; the rule by hand beside it."""
+    p = engine.nn.Parameter(np.array([1.0, -2.0]))
+    optimizer = engine.optim.SGD([p], lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        loss = (p**4).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = engine.function(step) if compiled else step
+    want, velocity, momentum, decay = np.array([1.0, -2.0]), np.zeros(2), 0.0, 0.0
+    for number in range(7):
+        if number == 1:
+            optimizer.param_groups[0]["momentum"] = momentum = 0.5
+        if number == 4:
+            optimizer.param_groups[0]["weight_decay"] = decay = 0.25
+        if number == 6:
+            optimizer.param_groups[0]["momentum"] = momentum = 0.0
+        run()
+        g = 4 * want**3 + decay * want
+        velocity = momentum * velocity + g if number else np.zeros(2)
+        want = want - 0.1 * (velocity if number else g)
+        np.testing.assert_allclose(p.detach().numpy(), want, rtol=1e-12)
+    assert optimizer.state_dict()["param_groups"][0]["weight_decay"] == 0.25
+    assert list(optimizer.state[p]) == ["momentum_buffer"]
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_a_cycle_of_momentum_begins_at_none(engine):
+    p = engine.nn.Parameter(engine.ones(2))
+    optimizer = engine.optim.SGD([p], lr=1.0)
+    schedule = engine.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+    seen = []
+    for _ in range(4):
+        seen.append(round(optimizer.param_groups[0]["momentum"], 6))
+        p.grad = engine.ones(2)
+        optimizer.step()
+        if len(seen) < 4:
+            schedule.step()
+    assert seen[0] == 0.95
+    assert min(seen) == pytest.approx(0.85, abs=0.02)

@@ -122,5 +122,5 @@ def set_momentum(group: ParameterGroup, value: float) -> None:
 
 def need_momentum(optimizer: Optimizer) -> None:
     """Refuse an optimiser whose momentum cannot cycle."""
-    if any("momentum" not in group.numbers and "betas" not in group.numbers for group in optimizer.param_groups):
+    if any("momentum" not in group and "betas" not in group for group in optimizer.param_groups):
         raise ArgumentError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
