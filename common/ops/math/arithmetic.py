@@ -103,7 +103,8 @@ def _pow_base(g: Any, a: Any, b: Any) -> Any:
 
     if isinstance(b, (int, float)):
         return zeros_like(g) if b == 0 else g * (b * pow(a, b - 1))
-    return where(eq(b, 0), 0, g * (b * pow(a, b - 1)))
+    # the factor is 0 too: its product with a cotangent of 0 has to be, where the rule is differentiated for a tangent
+    return where(eq(b, 0), 0, g * where(eq(b, 0), 0, b * pow(a, b - 1)))
 
 
 def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -112,7 +113,8 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
 
     # the logarithm of a number is a number too: rounded once, to the dtype of y
     factor = log(weak(+a)) if isinstance(a, (int, float)) else log(a)
-    return where(logical_and(eq(a, 0), ge(b, 0)), 0, g * (y * factor))
+    zero = logical_and(eq(a, 0), ge(b, 0))
+    return where(zero, 0, g * where(zero, 0, y * factor))
 
 
 pow = elementwise(

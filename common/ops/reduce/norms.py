@@ -45,9 +45,11 @@ def _norm_rule(g: Any, y: Any, x: Any, p: float, dim: tuple[int, ...]) -> Any:
     if p in (inf, -inf):
         ties = to(eq(abs(x), y), dtype=x.dtype, x_dtype=bool_)
         return sign(x) * (ties * (g / sum_(ties, dim=dim, keepdim=True)))
+    zero = eq(y, 0)
+    y = where(zero, 1, y)  # a quotient that is not used is finite, also where the rule is differentiated for a tangent
     if p == 2:
-        return x * where(eq(y, 0), 0, g / y)
-    scale = where(eq(y, 0), 0, g / pow(y, p - 1))
+        return x * where(zero, 0, g / y)
+    scale = where(zero, 0, g / pow(y, p - 1))
     return where(eq(x, 0), 0, sign(x) * pow(abs(x), p - 1)) * scale
 
 

@@ -57,7 +57,8 @@ def _deviate(g: Any, x: Any, dim: tuple[int, ...], correction: Any) -> Any:
 
 def _halved(g: Any, y: Any) -> Any:
     """The cotangent of a variance from that of its root; 0 where the root is 0, as in PyTorch."""
-    return where(eq(y, 0), 0, g / (y * 2))
+    zero = eq(y, 0)  # there the quotient is finite too: the rule is differentiated for a tangent
+    return where(zero, 0, g / where(zero, 1, y * 2))
 
 
 def _var(x: Any, *, dim: tuple[int, ...], correction: Any, keepdim: bool) -> Any:
