@@ -276,7 +276,8 @@ class HookedPass:
         if checking.get():
             seen = in_rule.get() or []
             in_rule.reset(self._inside)
-            if mode.current_trace() is None:
+            trace = mode.current_trace()
+            if trace is None or trace.outside is not None:  # other traces have no elements
                 check_contributions(node, contributions, g, seen)
         hooks = getattr(node, "_hooks", None)
         if hooks is None or not hooks.after:

@@ -21,6 +21,7 @@ from common.core import mode
 from common.core.errors import CheckError, GradientError
 from common.core.op import Op
 from common.core.source_lines import locate, user_frame
+from common.core.spec import Specified
 from common.core.switching import Change, Effect, Setting, Switching
 from common.core.weak import WhileValuesLive
 from common.tensor.base import TensorBase
@@ -313,14 +314,21 @@ def finite(x: Any) -> bool:
     """Whether all floats of an array, a tensor, a number, or a tuple of these are finite."""
     if isinstance(x, tuple):
         return all(map(finite, x))
-    data = x.payload if isinstance(x, TensorBase) else x
+    data = _elements(x)
     if not isinstance(data, (np.ndarray, np.generic, float)):
         return True
     return np.asarray(data).dtype.kind != "f" or bool(np.isfinite(data).all())
 
 
+def _elements(x: Any) -> Any:
+    """The array behind a tensor, which may be that of all examples of a `vmap`."""
+    while isinstance(x, (TensorBase, Specified)):
+        x = x.payload if isinstance(x, TensorBase) else getattr(x, "value", None)
+    return x
+
+
 def worst(x: Any) -> str:
     """The word for what is not finite: "nan" if there is one, else "inf"."""
     parts = x if isinstance(x, tuple) else (x,)
-    arrays = [np.asarray(p.payload if isinstance(p, TensorBase) else p) for p in parts if p is not None]
+    arrays = [np.asarray(_elements(p)) for p in parts if p is not None]
     return "nan" if any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays) else "inf"

@@ -250,3 +250,13 @@ def tangents_unlike_the_primals_of_linearize(tw):
     ):
         with pytest.raises(RuntimeError, match=message):
             push(*tangents)
+
+
+def anomalies_of_mapped_gradients(tw):
+    x = tw.tensor([1.0, -1.0, 4.0])
+    mapped = tw.func.vmap(tw.func.grad(lambda x: x.sqrt()))
+    with tw.autograd.set_detect_anomaly(True):
+        assert mapped(x.abs()).tolist() == [0.5, 0.5, 0.25]
+        for f in (mapped, tw.func.vmap(tw.func.vmap(tw.func.grad(lambda x: x.sqrt())))):
+            with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
+                f(x if f is mapped else x[None])
