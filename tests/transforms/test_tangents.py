@@ -62,7 +62,7 @@ def of(op, operands, attrs, moving):
 
 
 @pytest.mark.parametrize(
-    "name", core(SMOOTH, CHOOSING.__contains__, lambda name: share(name, 4) and name not in CHOOSING)
+    "name", core(SMOOTH, CHOOSING.__contains__, lambda name: name not in CHOOSING and share(name, 4) > 0)
 )
 def test_tangents_are_finite_where_gradients_are(name):
     op = REGISTRY[name]

@@ -17,6 +17,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.dispatch import apply
+from common.core.errors import ShapeError
 from common.core.op import REGISTRY, Op
 from common.core.spec import numel
 from common.ops.create.creation import arange_, made
@@ -24,6 +25,7 @@ from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
 from common.ops.shape.view import permute_, reshape_
+from common.tensor.base import spec_of
 from common.tensor.create import lift
 from common.transforms.batching.batch_operands import aligned, bare, folded, in_front, is_mapped, spread, swapped
 from common.transforms.batching.batched import Batched
@@ -301,6 +303,25 @@ def _with_examples(name: str, value: Any, written: Operands, indices: Operands, 
     values = [in_order(spread(v, count), dim, rank, inverse=False) for v in written]
     y = apply(op, [in_order(value, dim, len(indices), inverse=False), *values, *places], {**attrs, "dim": 0})
     return in_order(y, dim, len(indices) if written else rank, inverse=True)
+
+
+def on_all(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
+    """Run an op on all examples; None for a composite without a rule, whose ops run on all examples.
+
+    Raises
+    ------
+    ShapeError : shapes do not fit; in the words of the op for one example.
+    """
+    rule = rule_of(op)
+    try:
+        y = None if rule is None else rule(op, operands, attrs, count)
+        return one_by_one(op, operands, attrs, count) if y is None and op.forward is None else y
+    except ShapeError:
+        try:
+            op.spec(*map(spec_of, operands), **attrs)
+        except ShapeError as own:
+            raise own from None
+        raise
 
 
 def one_by_one(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:

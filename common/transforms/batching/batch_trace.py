@@ -185,13 +185,8 @@ class BatchTrace(OpenTrace):
         if op.kind == "elementwise":
             if len(payloads) > 1 and len({x.spec.dtype for x in payloads if type(x) is Batched}) > 1:
                 payloads = list(cast_operands(op, payloads))
-        rule = rules.rule_of(op)
-        y = None
         with self.outside:
-            if rule is not None:
-                y = rule(op, payloads, attrs, self.count)
-            if y is None and op.forward is None:
-                y = rules.one_by_one(op, payloads, attrs, self.count)
+            y = rules.on_all(op, payloads, attrs, self.count)
         if y is None:
             assert op.forward is not None
             return op.forward(*payloads, **attrs)
