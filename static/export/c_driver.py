@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from common.core.polynomials import Guard
 from common.kernels.arrays import attention_blocks, convolutions, gemm
 from common.runtime import thread_pool
-from static.export.c_frames import ALIGNMENT, HELPERS, TYPES, CSizes, FrameTexts
+from static.export.c_frames import ALIGNMENT, HELPERS, MORE_ITERATIONS, ROOM, TYPES, CSizes, FrameTexts
 from static.export.c_targets import CHOOSER, LEVELS
 from static.lowering.memory.call_table import Frame
 
@@ -27,6 +27,7 @@ WORDS = frozenset((
     "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "xor_eq",
 ))  # fmt: skip
 """What no function or argument can be called in C or C++."""
+_DIMENSION, _NAME = r"arg(\d+)\.shape\[(\d+)\]", r"x\1_\2"
 MOST = "0x1p48"
 """Bytes that no array exceeds: more than a processor addresses. Sums of such sizes stay far below 2^63."""
 
@@ -131,7 +132,9 @@ def _header(
     mark = f"TWINGRAD_{re.sub(r'[^A-Z0-9]', '_', file.upper())}"
     query, signature, text, target = lines
     told = [f" *   {x.name}: {x.dtype}[{', '.join(x.shape)}]{', written' * x.written}" for x in parameters]
-    told += [f" *   sizes must fulfil: {guard}" for guard in guards]
+    told += [f" *   sizes must fulfil: {re.sub(_DIMENSION, _NAME, str(guard))}" for guard in guards]
+    if ROOM in sizes:
+        told += [f" *   {ROOM}: as many of a while_loop fit into the workspace; {MORE_ITERATIONS}: it runs more often"]
     return "\n".join([
         f"#ifndef {mark}", f"#define {mark}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
         f"/* The bytes of memory that {name} needs for these sizes; negative if they do not fit the program. */",
@@ -209,6 +212,7 @@ def _source(
         f"API {text} {{", "    switch (code) {", '    case 0: return "no error";',
         f'    case {BAD_SIZE}: return "the sizes do not fit the program";',
         f'    case {NO_MEMORY}: return "no memory";',
+        f'    case {MORE_ITERATIONS}: return "a loop runs more often than there is room for: give more {ROOM}";',
         *(f'    case {number}: return "{told}";' for number, told in frames.told.items()),
         '    default: return "unknown error";', "    }", "}", "",
         f"API {told} {{ return targets[kind]; }}", "",

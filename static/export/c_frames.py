@@ -16,6 +16,9 @@ from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep, Swi
 from static.lowering.memory.call_table import Frame, TableEntry
 
 ALIGNMENT = 64
+MORE_ITERATIONS = -3
+ROOM = "iterations"
+"""What a library calls the iterations for which there is memory where data decide their number."""
 TYPES = {
     "float32": "float", "float64": "double", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t",
     "int64": "int64_t", "uint8": "uint8_t", "bool": "uint8_t",
@@ -53,11 +56,18 @@ class CSizes:
                 elif atom[0] == "in":
                     self.atoms.setdefault(atom, f"x{atom[1]}_{atom[2]}")
 
+    @property
+    def room(self) -> str:
+        """The iterations for which there is room; without loops that stack, nothing depends on them."""
+        return self.atoms.get((ROOM,), "0")
+
     def note_frame(self, frame: Frame) -> None:
         """Name the sizes of a frame and of the regions in it."""
         for terms in frame.sizes:
             self.note(terms)
         for call in frame.calls:
+            if isinstance(call.construct, LoopStep) and call.construct.asks and call.construct.stacked:
+                self.atoms[ROOM,] = ROOM
             for region in call.regions.values():
                 self.note_frame(region)
 
@@ -79,7 +89,7 @@ class CSizes:
         if atom[0] in ("//", "%"):
             call = "divided" if atom[0] == "//" else "remainder_of"
             return f"{call}({self.text(atom[1])}, {self.text(atom[2])})"
-        return self.atoms[atom] if atom[0] == "in" else "0"  # how often a while_loop runs: only its stacks ask
+        return self.atoms[atom] if atom[0] == "in" else self.room
 
     def bound(self, terms: Terms | int) -> str:
         """What a polynomial does not exceed, as a double of C."""
@@ -94,7 +104,7 @@ class CSizes:
     def _bound(self, atom: Any) -> str:
         if atom[0] in ("//", "%"):
             return f"({self.bound(atom[1 if atom[0] == '//' else 2])})"
-        return f"(double){self.atoms[atom]}" if atom[0] == "in" else "0.0"
+        return f"(double){self.atoms[atom] if atom[0] == 'in' else self.room}"
 
     def divisors(self, terms: Terms | int) -> list[str]:
         """What a polynomial divides by, in C."""
@@ -242,8 +252,10 @@ class FrameTexts:
         """What is carried changes places with its other array after each iteration, if the body has one for it."""
         names, n = [f"b[{slot}]" for slot in call.slots], len(loop.carried)
         count = f"*(const int64_t *)(intptr_t){names[0]}" if loop.counted else f"v[{loop.length}]"
+        bounded = loop.asks and bool(loop.stacked)
         if ITERATIONS in regions:
-            return self._iterations(loop, regions[ITERATIONS], names, count)
+            count = count if bounded or not loop.asks else "0"
+            return self._iterations(loop, regions[ITERATIONS], names, count, bounded)
         out = ["{", f"    int64_t now[{n + 1}], then[{n + 1}], free_at = inner, done = 0, swapped = 0;"]
         for k, (start, result, size) in enumerate(loop.carried):
             out += [
@@ -264,7 +276,8 @@ class FrameTexts:
         stacks = [f"{names[i]} + {row} * v[{size}]" for i, size in loop.stacked]
         given = [*(f"now[{k}]" for k in range(n)), *rows, *(names[i] for i in loop.constants)]
         given += [*(f"then[{k}]" for k in range(n)), *stacks]
-        inside = self._run(regions["body"], given, "free_at")
+        inside = [f"if (done == {count}) return {MORE_ITERATIONS};"] * bounded
+        inside += self._run(regions["body"], given, "free_at")
         for k, output in enumerate(body_frame.outputs[:n]):
             if output.over is None:
                 inside.append(f"swapped = now[{k}]; now[{k}] = then[{k}]; then[{k}] = swapped;")
@@ -276,13 +289,14 @@ class FrameTexts:
             out.append(f"    *(int64_t *)(intptr_t){names[-2]} = done;")
         return [*out, "    (void)swapped;", "}"]
 
-    def _iterations(self, loop: LoopStep, region: int, names: Sequence[str], count: str) -> list[str]:
+    def _iterations(self, loop: LoopStep, region: int, names: Sequence[str], count: str, bounded: bool) -> list[str]:
         """A loop that is one kernel: it is called until it has done all iterations."""
         out = ["{", f"    int64_t progress[] = {{0, {count}, 1, 0}};"]
         out += [f"    copied({names[result]}, {names[start]}, v[{size}]);" for start, result, size in loop.carried]
         out.append("    while (progress[2]) {" if loop.asks else "    while (progress[0] < progress[1]) {")
         given = [names[i] for i in loop.bound] + [f"(int64_t)(intptr_t)&progress[{i}]" for i in range(len(PROGRESS))]
         out += [f"        {line}" for line in self._run(region, given, "inner")]
+        out += [f"        if (progress[3]) return {MORE_ITERATIONS};"] * bounded
         stored = [f"    *(int64_t *)(intptr_t){names[-2]} = progress[0];"] * loop.asks
         return [*out, "    }", *stored, "}"]
 
@@ -290,11 +304,6 @@ class FrameTexts:
 def _refuse(frame: Frame) -> None:
     for call in frame.calls:
         loop = call.construct
-        if isinstance(loop, LoopStep) and loop.asks and loop.stacked:
-            raise ArgumentError(
-                "export_library(): the program has a while_loop that stacks what it computes, for its gradient for "
-                "example: nobody knows how many rows there will be; a fori_loop or scan has a number of them"
-            )
         known = isinstance(loop, (LoopStep, SwitchStep))
         if not known and (not call.source or call.source.startswith(MARK)):
             what = call.name if loop is None else type(loop).__name__

@@ -57,7 +57,7 @@ def export_library(
 
     Raises
     ------
-    ArgumentError : the program calls Python or LAPACK, has a while_loop that stacks, or a name is none of C.
+    ArgumentError : the program calls Python or LAPACK, or a name is none of C.
     CompileError : there is no C compiler, or it fails.
 
     Notes
