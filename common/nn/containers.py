@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.core.int_arguments import integer
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
 from common.nn.where import name_module
@@ -19,7 +20,55 @@ from common.tensor.leaf import Parameter
 call = Module.__call__
 
 
-class Sequential(Module):
+class _InOrder(Module):
+    """Modules one can count and change as a list; those behind a change are numbered anew."""
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), _module(module))
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Add a module before the one at `index`."""
+        modules = list(self)
+        modules.insert(index, _module(module))
+        return self._renew(modules)
+
+    def pop(self, index: int = -1) -> Module:
+        """Take a module out."""
+        found = list(self)[index]
+        del self[index]
+        return found
+
+    def _renew(self, modules: Iterable[Module]) -> Self:
+        self._modules.clear()
+        return self.extend(modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, list(self._modules)[index], _module(module))
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index]
+        self._renew(modules)
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+
+class Sequential(_InOrder):
     """Modules one after the other.
 
     Parameters
@@ -56,30 +105,21 @@ class Sequential(Module):
             raise
         return input
 
-    def append(self, module: Module) -> Sequential:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), _module(module))
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
-
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Sequential(dict(list(self._modules.items())[index]))
         return list(self._modules.values())[index]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, list(self._modules)[index], _module(module))
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *other)
 
-    def __delitem__(self, index: int) -> None:
-        delattr(self, list(self._modules)[index])
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*list(self) * integer(times, "Sequential.__mul__", "times"))
+
+    __rmul__ = __mul__
 
 
-class ModuleList(Module):
+class ModuleList(_InOrder):
     """Modules in a list, for a `forward` that uses them as it likes; their parameters are found.
 
     Parameters
@@ -110,56 +150,12 @@ class ModuleList(Module):
             f"({at[0]}): {text}" if len(at) == 1 else f"({at[0]}-{at[-1]}): {len(at)} x {text}" for text, at in groups
         ]
 
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end."""
-        setattr(self, str(len(self)), _module(module))
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Add modules at the end."""
-        for module in list(modules):
-            self.append(module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
-
     def __getitem__(self, index: Any) -> Any:
         found = list(self._modules.values())[index]
         return ModuleList(found) if isinstance(index, slice) else found
 
-    def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at `index`."""
-        modules = list(self)
-        modules.insert(index, _module(module))
-        self._renew(modules)
-
-    def pop(self, index: int = -1) -> Module:
-        """Take a module out."""
-        found: Module = self[index]
-        del self[index]
-        return found
-
-    def _renew(self, modules: Iterable[Module]) -> None:
-        self._modules.clear()
-        self.extend(modules)
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, str(range(len(self))[index]), _module(module))
-
-    def __delitem__(self, index: int | slice) -> None:
-        modules = list(self)
-        del modules[index]
-        self._renew(modules)
-
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
-
-    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
-        return self.extend(other)
 
 
 class _Named(Module):

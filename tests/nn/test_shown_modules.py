@@ -3,6 +3,7 @@
 import pytest
 
 import dynamic as tw
+import static
 
 nn = tw.nn
 
@@ -84,3 +85,32 @@ def test_recurrent_layers_list_their_weights(options):
         for name in (name for name in names if "bias" in name):
             getattr(layer, name).data[3:6].fill_(1.0)
     assert layer._get_name() == "LSTM"
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("kind", ["Sequential", "ModuleList"])
+def test_modules_in_order_change_as_lists_do(engine, kind):
+    made = getattr(engine.nn, kind)
+    kinds = engine.nn.ReLU, engine.nn.Tanh, engine.nn.Sigmoid, engine.nn.Identity
+    relu, tanh, sigmoid, identity = (k() for k in kinds)
+    layers = made(relu, tanh) if kind == "Sequential" else made([relu, tanh])
+    assert layers.insert(1, sigmoid) is layers
+    assert layers.extend([identity]) is layers
+    assert list(layers) == [relu, sigmoid, tanh, identity]
+    assert [name for name, _ in layers.named_children()] == ["0", "1", "2", "3"]
+    assert layers.pop(1) is sigmoid
+    assert layers.pop() is identity
+    layers += [sigmoid]
+    layers[0] = identity
+    assert list(layers) == [identity, tanh, sigmoid]
+    del layers[0]
+    assert [name for name, _ in layers.named_children()] == ["0", "1"]
+    joined = layers + layers
+    assert type(joined) is made
+    assert list(joined) == [tanh, sigmoid] * 2
+    x = engine.tensor([0.5, -1.0])
+    if kind == "Sequential":
+        assert layers(x).tolist() == engine.sigmoid(engine.tanh(x)).tolist()
+        assert list(layers * 2) == list(2 * layers) == list(joined)
+    with pytest.raises(TypeError, match="not a Module subclass"):
+        layers.insert(0, "relu")
