@@ -258,6 +258,5 @@ def replayed_from(base: Any, steps: tuple[ViewStep, ...]) -> Any:
     """What a chain of view ops shows of a tensor."""
     x = base
     for step in steps:
-        result = apply(step.op, (x,), step.attrs)
-        x = result if step.position is None else result[step.position]
+        x = step.taken(apply(step.op, (x,), step.attrs))
     return x

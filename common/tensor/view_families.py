@@ -55,11 +55,15 @@ class Family:
 
 
 class ViewStep(NamedTuple):
-    """One op of the chain to a view; `position` is that of the result, None for an op with one."""
+    """One op of the chain to a view; `position` is that of the result among several, or of the only part of a split."""
 
     op: Op
     attrs: Any
     position: int | None
+
+    def taken(self, result: Any) -> Any:
+        """What the view is of what the op returns."""
+        return result[self.position or 0] if type(result) is tuple else result
 
 
 class Opaque:
@@ -168,6 +172,13 @@ def make_opaque(y: Any, x: Any, function: str, several: bool) -> None:
     shown = Opaque(function, several)
     family.opaque += (shown,)
     show_unrecorded(y, (None, base, None, None, None, shown))
+
+
+def make_only(view: Any) -> None:
+    """Note that a view is all that a function with several views, such as a split, has returned."""
+    place = getattr(view, "_family", None)
+    if type(place) is tuple and place[0] is not None:
+        view._family = (*place[:5], 0)
 
 
 def is_recorded(x: Any) -> bool:

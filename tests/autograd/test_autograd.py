@@ -205,3 +205,18 @@ def test_gradcheck_leaves_inputs_as_they_were_even_after_an_error(engine):
             engine.autograd.gradcheck(run, (given,))
         assert (given.tolist(), given._version) == (before, count)
         assert engine.autograd.gradcheck(lambda y: y * y, (given,))
+
+
+@pytest.mark.parametrize("engine", [tw, static], ids=["dynamic", "static"])
+def test_the_only_part_of_a_split_follows_its_base(engine):
+    for cut in (lambda y: y.unbind()[0], lambda y: y.split(1)[0], lambda y: y.chunk(1)[0]):
+        x = engine.tensor([[1.0, 2.0]], requires_grad=True)
+        base = x.clone()
+        part = cut(base)
+        later = part[..., 1:]
+        base.mul_(3)
+        (part.sum() + later.sum()).backward()
+        assert x.grad.tolist() == [[3.0, 6.0]]
+        with engine.no_grad():
+            part.zero_()
+        assert base.tolist() == [[0.0, 0.0]]

@@ -79,3 +79,17 @@ def flatten_joins_what_lies_in_order(tw):
     assert a.sum().item() == 24.0
     a[:, :2].flatten()[0] = 9.0
     assert a.sum().item() == 24.0
+
+
+def the_only_part_is_not_written_either(tw):
+    b = tw.ones(2, requires_grad=True)
+    for cut in (lambda x: x.unbind(), lambda x: x.split(1), lambda x: x.split([1]), lambda x: x.chunk(1)):
+        for requires_grad in (True, False):
+            x = tw.ones(1, 2, requires_grad=requires_grad)
+            (part,) = cut(x.clone())
+            for write in (lambda p: p.copy_(b), lambda p: p.mul_(b), lambda p: p.view_as(p).add_(b)):
+                with pytest.raises(RuntimeError, match="the output of a function that returns multiple views"):
+                    write(part)
+            with tw.no_grad():
+                part.mul_(2)
+            assert part.tolist() in ([2.0, 2.0], [[2.0, 2.0]])

@@ -19,6 +19,7 @@ from common.ops.shape.cat import cat, stack
 from common.ops.shape.slices import select_, slice_, unslice
 from common.ops.shape.view import unsqueeze
 from common.tensor.base import TensorBase
+from common.tensor.view_families import make_only
 
 #: Parts of one call: more tensors take minutes to make, and gigabytes.
 MOST_PARTS = 1 << 20
@@ -99,8 +100,16 @@ _KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[int], 
 
 def _cut(x: Any, dim: int, sizes: tuple[Any, ...], op: str = "split") -> tuple[Any, ...]:
     if len(sizes) < 2:  # an op of one result does not return a tuple
-        return _split(x, dim=dim, sizes=sizes)
+        return _only(_split(x, dim=dim, sizes=sizes), op)
     parts: tuple[Any, ...] = _op(op, len(sizes))(x, dim=dim, sizes=sizes)
+    return parts
+
+
+def _only(parts: tuple[Any, ...], op: str) -> tuple[Any, ...]:
+    """One part, or none, is no more to be written than one of several."""
+    for part in parts if op != "slices" else ():
+        if isinstance(part, TensorBase):
+            make_only(part)
     return parts
 
 
@@ -292,7 +301,7 @@ def unbind(x: Any, dim: int = 0) -> tuple[Any, ...]:
     axis = normalize_dim(dim, x.ndim, "unbind")
     count = _counted("unbind", int(x.shape[axis]))
     if count < 2:
-        return _unbind(x, dim=axis, count=count)
+        return _only(_unbind(x, dim=axis, count=count), "unbind")
     parts: tuple[Any, ...] = _op("unbind", count)(x, dim=axis, count=count)
     return parts
 

@@ -60,8 +60,7 @@ def path_along(steps: Sequence[ViewStep], base: Any) -> Path:
         return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
     x: Any = ViewChain(base.shape)
     for step in steps:
-        y = apply(step.op, (x,), step.attrs)
-        x = y if step.position is None else y[step.position]
+        x = step.taken(apply(step.op, (x,), step.attrs))
     path: Path = x.path
     return path
 
