@@ -4,14 +4,18 @@ A tensor's own methods log their writes (`mutation`). Nobody logs a write throug
 or DLPack handed out, or of which `from_numpy`, `as_tensor` or `from_dlpack` made a tensor. Such memory is *exposed*,
 from then on until nobody outside can reach it. What a node saves of exposed memory is given a checksum
 (`common.kernels.arrays.checksum`). What nodes may have saved before is copied when the memory is handed out, if
-anything but the tensor refers to it; the copy goes when the array that was handed out does. Memory of the outside's own
+anything but the tensor refers to it; the copy goes after the array that was handed out. Memory of the outside's own
 that nothing else refers to any more, as of ``from_numpy(x.copy())``, is exposed no longer when a node is about to save
 it. Tensors that never met the outside cost nothing. Values that compiled functions keep are not looked at.
+
+An array that goes is noted by a builtin, and dealt with when somebody asks for what is exposed: an interrupt that a
+callback of Python's raises is lost.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from types import CodeType
@@ -36,7 +40,7 @@ class Exposure:
     number : position in program order at which the outside first got hold of it.
     how, code, lasti : by which call, and the user's frame.
     before : a copy of the memory at that point, None if no node can have saved it.
-    lent : weak references to arrays that were handed out, by identity.
+    lent : weak references to arrays that were handed out and have not been seen to be gone, by identity.
     own : whether the memory is the outside's own: then any other reference to the owner is a way to it.
     """
 
@@ -50,7 +54,7 @@ class Exposure:
         self.code: CodeType | None
         self.code, self.lasti = user_frame(3)
         self.before: np.ndarray | None = None
-        self.lent: dict[int, Any] = {}
+        self.lent: dict[int, Lent] = {}
         self.own = own
         exposed[key] = self
 
@@ -63,6 +67,23 @@ class Exposure:
         """Whether nobody outside can reach memory of its own any more, as of ``from_numpy(x.copy())``."""
         return self.own and not self.lent and _held(self.owner) == _held_behind()
 
+
+class Lent(ref[np.ndarray]):
+    """A weak reference to an array that was handed out.
+
+    Attributes
+    ----------
+    key : identity of the owner of the memory.
+    """
+
+    __slots__ = ("exposure", "key")
+
+    exposure: Exposure
+    key: int
+
+
+#: Arrays that were handed out and are gone, see `settle`.
+returned: deque[Lent] = deque()
 
 #: What is exposed, by the identity of the array that owns the memory.
 exposed: dict[int, Exposure] = {}
@@ -80,6 +101,7 @@ def _drop(key: int) -> None:
 
 def lend(array: np.ndarray, how: str) -> np.ndarray:
     """An array for the outside that shares the memory. To be called as ``lend(tensor.payload, how)``."""
+    settle()
     owner = owner_of(array)
     key = id(owner)
     exposure = exposed.get(key)
@@ -93,7 +115,8 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
     whole: Any = array
     lent: np.ndarray = np.asarray(memoryview(whole))
-    held = ref(lent, lambda gone: _returned(key, exposure, gone))
+    held = Lent(lent, returned.append)
+    held.key, held.exposure = key, exposure
     exposure.lent[id(held)] = held
     return lent
 
@@ -115,14 +138,20 @@ def _references(array: np.ndarray) -> int:
     return sys.getrefcount(owner)
 
 
-def _returned(key: int, exposure: Exposure, gone: Any) -> None:
-    """An array that was handed out is gone, and with the last one the outside's way to the memory."""
-    owner = exposure.owner()
-    exposure.lent.pop(id(gone), None)
-    if exposure.lent or exposure.own or owner is None or exposed.get(key) is not exposure:
-        return
-    if exposure.before is None or _same(exposure.before, owner):
-        _drop(key)
+def settle() -> None:
+    """Forget arrays that were handed out and are gone, and with the last one of an owner the way to its memory."""
+    while returned:
+        try:
+            gone = returned.popleft()
+        except IndexError:  # another thread was faster
+            return
+        exposure = gone.exposure
+        owner = exposure.owner()
+        exposure.lent.pop(id(gone), None)
+        if exposure.lent or exposure.own or owner is None or exposed.get(gone.key) is not exposure:
+            continue
+        if exposure.before is None or _same(exposure.before, owner):
+            _drop(gone.key)
 
 
 def borrow(array: Any, how: str) -> Any:
@@ -160,6 +189,7 @@ def seal(node: Node) -> None:
     saved = node.saved
     if type(saved) is not tuple:
         return
+    settle()
     found = []
     for position, x in needed(node) if node.op.kind == "region" else enumerate(saved):
         array = x if type(x) is np.ndarray else getattr(x, "payload", None)
@@ -194,6 +224,7 @@ def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
     ------
     GradientError : names the op, where its value was saved, and where the outside got hold of the memory.
     """
+    settle()
     for node in nodes:
         found = seals.get(node.number)
         if found is not None and found[0]() is node:

@@ -224,6 +224,7 @@ def test_nothing_is_kept():
         y.backward(retain_graph=True)
         z.backward()
         del a, z
+        state.settle()
         assert (len(state.exposed), len(state.seals), len(state.copies)) == before
         memory = weakref.ref(h.payload)
         b = handed(h)
