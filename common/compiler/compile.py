@@ -28,6 +28,7 @@ from common.compiler.environment_stamp import hashed_files, stamp, version_file
 from common.compiler.fingerprint import fingerprint
 from common.compiler.machine_functions import PREFIX
 from common.core.garbage import collecting_later
+from common.core.interrupts import heard_later
 from common.core.locks import make_lock
 
 LLVM, NUMBA = COMPILERS = "llvm", "numba"
@@ -175,12 +176,16 @@ def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
     with _lock:
         entry = disk.read(key)
         if entry is None:
-            with collecting_later():
-                module = llvm_engine.parse(text())
-                llvm_engine.tidy(module)
-                entry = disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
+            with heard_later(), collecting_later():
+                entry = _emitted(text, symbol)
             disk.write(key, entry)
         return llvm_engine.load(entry.code, entry.symbol, entry.externals)
+
+
+def _emitted(text: Callable[[], str], symbol: str) -> disk.Entry:
+    module = llvm_engine.parse(text())
+    llvm_engine.tidy(module)
+    return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
 
 
 @cache
@@ -262,7 +267,7 @@ def _get(source: str, name: str, compiler: str) -> int:
     entry = disk.read(key)
     place = "compiled" if entry is None else "disk"
     if entry is None:
-        with collecting_later():
+        with heard_later(), collecting_later():
             entry = _compile(source, name, f"twingrad_{key[:32]}", compiler)
         disk.write(key, entry)
     address = llvm_engine.load(entry.code, entry.symbol, entry.externals)

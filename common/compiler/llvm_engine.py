@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from common.compiler import image, software_fma
+from common.core.interrupts import heard_later
 from common.core.locks import make_lock
 
 _lock = make_lock()
@@ -132,9 +133,10 @@ def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
         for external in externals:
             _require(external)
         engine = _engine()
-        engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
-        engine.finalize_object()
-        return int(engine.get_function_address(symbol))
+        with heard_later():
+            engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
+            engine.finalize_object()
+            return int(engine.get_function_address(symbol))
 
 
 def emit(module: Any, symbol: str) -> bytes:

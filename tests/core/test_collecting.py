@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dynamic
+import dynamic.utils.data
 import static
 from common.core.garbage import collecting_later, collecting_now
 
