@@ -13,7 +13,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.dtypes import number_spec
-from common.core.errors import TraceError
+from common.core.errors import EscapedTracerError, TraceError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op, out_specs
 from common.core.operators import install
@@ -47,6 +47,13 @@ class AbstractTensor(TensorBase):
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
+
+    def describe_escape(self) -> EscapedTracerError:
+        """The error for such a tensor after the run."""
+        return EscapedTracerError(
+            "a tensor from inside a branch or a loop's body that ran for its shapes only is used afterwards. It has no "
+            "elements: return it from the function instead of storing it in a global, an attribute or a list"
+        )
 
 
 class AbstractTrace(OpenTrace):

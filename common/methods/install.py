@@ -12,6 +12,7 @@ from common.autograd import hooks, versions
 from common.core import dtypes, mode
 from common.core.allocation import MOST_ROWS, refuse_endless
 from common.core.errors import ArgumentError, DTypeError, GradientError
+from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.python_numbers import is_foreign
@@ -224,7 +225,9 @@ def _format(self: TensorBase, spec: str) -> str:
     """A number as Python writes one by a format such as ".4f"; other tensors know no format but the empty one."""
     if self.ndim == 0 and (spec or isinstance(self.payload, np.ndarray)):
         return format(item(self), spec)
-    return object.__format__(self, spec)
+    if spec:
+        raise ArgumentError(f"unsupported format string passed to {type(self).__name__}.__format__: {shown(spec)}")
+    return str(self)
 
 
 def _dlpack(

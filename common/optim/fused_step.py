@@ -115,16 +115,25 @@ class _KernelLines(Interpretation):
         return Kernel(self.dtypes, 1, [*self.before, loop, *self.after]).source(name)
 
 
-def update_source(optimizer: Updating, group: ParameterGroup, active: Active) -> tuple[str, str]:
-    """The kernel of one parameter's update and its name; buffers are p, g, the state, the numbers of the group."""
+def update_source(optimizer: Updating, group: ParameterGroup, active: Active) -> tuple[str, str] | None:
+    """The kernel of one parameter's update and its name; buffers are p, g, the state, the numbers of the group.
+
+    None where gradient or state have another shape or dtype than when the optimiser made them: ops take or refuse it.
+    """
     p, g, state = active
+    if g.shape != p.shape:
+        return None
     writer = _KernelLines()
     own_p, own_g = writer.buffer(p, True), writer.buffer(g, True)
     # what does not have the parameter's shape is one number per parameter
     whole = {name: x.shape == p.shape and x.dtype == p.dtype for name, x in state.items()}
+    if any(x.shape and not whole[name] for name, x in state.items()):
+        return None
     own = {name: writer.buffer(x, whole[name]) for name, x in state.items()}
     options = group.options(lambda x: writer.buffer(x, False))
     new, new_state = optimizer.update(options, own_p, own_g, own)
+    if any(value.each and not whole[name] for name, value in new_state.items()):
+        return None
     for slot, name in enumerate(state, start=2):
         if name in new_state:
             writer.store(slot, new_state[name], whole[name])
@@ -174,6 +183,8 @@ class FusedStep:
             return False
         plan = self._plan(optimizer, group, chunk)
         self._plans[key] = plan, now
+        if plan is None:
+            return False
         self._written[key] = [x for p, _, state in chunk for x in (p, *state.values())]
         write_log.programs.add(self)
         return not plan(*arrays)
@@ -185,9 +196,12 @@ class FusedStep:
             p, g, state = entry
             slots = [plan.add_array(p.dtype, p.shape, writes=True), plan.add_array(g.dtype, g.shape)]
             slots += [plan.add_array(x.dtype, x.shape, writes=True) for x in state.values()]
-            kind = (p.dtype, *(x.shape == p.shape for x in state.values()))
+            kind = (p.dtype, g.dtype, g.shape == p.shape, *((x.shape == p.shape, x.dtype) for x in state.values()))
             if kind not in addresses:
-                addresses[kind] = compile_kernel(*update_source(optimizer, group, entry))
+                source = update_source(optimizer, group, entry)
+                if source is None:
+                    return None
+                addresses[kind] = compile_kernel(*source)
             calls.append((addresses[kind], slots, p.payload.size))
         numbers = [plan.add_array(x.dtype, x.shape) for parts in group.numbers.values() for x in parts]
         for address, slots, size in calls:

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.errors import ArgumentError, GradientError
 from common.core.int_arguments import callable_argument, shown
-from common.core.sizes import Dim
 from common.core.spec import numel
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
@@ -227,8 +226,6 @@ def _rows(pull: Function, leaves: Sequence[Any], structure: Any, position: int, 
     zeros = [zeros_like(x.detach()) for x in leaves]
     here = leaves[position]
     count = numel(here.shape)
-    if not isinstance(count, Dim) and count == 0:
-        raise ShapeError("jacrev(): the result has no elements")
 
     def row(cotangent: Any) -> Any:
         return pull(unflatten(structure, [*zeros[:position], cotangent, *zeros[position + 1 :]]))

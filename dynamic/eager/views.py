@@ -62,7 +62,7 @@ class _Ways:
 
     def view(self, a: Any, key: Any, arguments: tuple[Any, ...]) -> Any:
         """The view of a tensor whose form is another than the last one's; None if the general way is to be taken."""
-        y = self.part(a.payload, key, *arguments)
+        y = self.part(getattr(a, "payload", None), key, *arguments)
         if y is None:
             return None
         show: Any = _shown_parts if type(y) is list else _shown

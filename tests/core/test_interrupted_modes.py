@@ -273,7 +273,6 @@ def test_what_forgets_the_dead_is_no_python_code():
     assert found == [
         "core/locks.py: group.add(ref(lock, group.discard))",
         "data/loader.py: weakref.finalize(self, workers.close)",  # which ends processes
-        "tensor/external_writes.py: held = ref(lent, lambda gone: _returned(key, exposure, gone))",  # compares memory
     ]
 
 

@@ -1,6 +1,7 @@
 """Hostile calls of the whole public surface: each works, or raises an error of the library.
 
-``python -m tests.helpers.hostile --calls 100000 --seed 7`` runs many; ``--only Tensor.put_ --from 12`` repeats calls. A
+``python -m tests.helpers.hostile --calls 100000 --seed 7`` runs many; ``--only Tensor.put_ --from 12`` repeats calls;
+``--scripts 2000`` runs programs of several steps (`tests.helpers.hostile_scripts`). A
 call is a valid one of `tests.helpers.hostile_calls` in which up to three arguments are replaced by values of
 `tests.helpers.hostile_values`; now and then one is left out, or one too many. Every fourth runs in a traced function. A
 failure is
@@ -29,7 +30,7 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from common.tensor.base import TensorBase
 from static.jit.function import CompiledFunction
 from tests.helpers.hostile_calls import Make, calls
 from tests.helpers.hostile_public import code_of, listed
+from tests.helpers.hostile_scripts import Script
 from tests.helpers.hostile_values import VALUES, Raised
 
 SECONDS, BYTES, LIMIT = 5.0, 2 << 30, 4 << 30
@@ -213,6 +215,26 @@ def run(
     return failures
 
 
+def run_scripts(seed: int, numbers: Iterable[int], seconds: float, limit: int, trace: str | None) -> int:
+    """Run scripts, see `tests.helpers.hostile_scripts`, and print what is wrong; the number of failures."""
+    stop, done, kinds = time.perf_counter() + seconds, 0, set[str]()
+    for number in numbers:
+        if time.perf_counter() > stop or len(kinds) >= limit:
+            break
+        if trace:
+            Path(trace).write_text(f"--seed {seed} --scripts 1 --from {number}", encoding="utf-8")
+        script: Any = Script(number, seed, objection)
+        whole = complaint(script)
+        done += 1
+        for wrong in [*script.wrong, *([whole] if whole else [])]:
+            kind = wrong.partition(": ")[2] or wrong
+            if kind not in kinds:
+                kinds.add(kind)
+                print(f"--seed {seed} --scripts 1 --from {number}\n  {script}\n  {wrong}", flush=True)
+    print(f"{done} scripts, {len(kinds)} failures")
+    return len(kinds)
+
+
 def uncalled(names: dict[str, Any], run: Callable[[], Any]) -> list[str]:
     """Which of some functions and classes, by name, do not run their own code while something runs."""
     seen: set[Any] = set()
@@ -234,6 +256,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--scripts", type=int, default=0, help="run as many programs of several steps instead")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--only", default="", help="names of calls, separated by commas")
     parser.add_argument("--from", type=int, default=0, dest="first", help="number of the first call of each name")
@@ -256,12 +279,15 @@ def main(arguments: list[str] | None = None) -> int:
                 except Exception:
                     traceback.print_exc()
             return 0
-        numbers = iter(range(options.first, options.first + count))
+        numbers = range(options.first, options.first + count)
         failures: list[int] = []
 
         def calls_run() -> None:
-            failures.append(run(options.seed, numbers, names, options.seconds, options.limit, trace))
+            failures.append(run(options.seed, iter(numbers), names, options.seconds, options.limit, trace))
 
+        if options.scripts:
+            numbers = range(options.first, options.first + (options.count or options.scripts))
+            return int(run_scripts(options.seed, numbers, options.seconds, options.limit, trace) > 0)
         if options.coverage:
             public = listed()
             missed = uncalled(public, calls_run)

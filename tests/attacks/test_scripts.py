@@ -1,0 +1,70 @@
+"""Hostile programs of several steps, and what they have found."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import dynamic
+import static
+from common.core.errors import ArgumentError, EscapedTracerError
+from tests.conftest import ROOT
+from tests.helpers import hostile
+from tests.helpers.hostile_scripts import Script
+from tests.helpers.proofs import examples
+
+ENGINES = pytest.mark.parametrize("tw", [dynamic, static])
+UNBOUND: Any = dynamic.Tensor  # its methods are called without a tensor
+
+
+def test_a_sample_of_hostile_scripts(tmp_path):
+    trace = tmp_path / "running"
+    command = [sys.executable, "-m", "tests.helpers.hostile", "--scripts", str(examples(40)), "--seed", "5",
+               "--trace-file", str(trace)]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    running = "" if done.returncode in (0, 1) else f"the process died in: {trace.read_text(encoding='utf-8')}"
+    assert done.returncode == 0, f"{running}\n{done.stdout}\n{done.stderr[-3000:]}"
+
+
+def test_the_scripts_see(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    script = Script(3, 5, lambda error: f"{type(error).__name__}" if isinstance(error, ZeroDivisionError) else None)
+    monkeypatch.setattr(script, "tensor", lambda: 1 // 0)
+    assert hostile.complaint(script) is None
+    assert script.wrong[0] == "step 1: ZeroDivisionError"
+
+
+@ENGINES
+def test_a_format_of_several_numbers(tw):
+    assert f"{tw.tensor(0.5):.2f}" == "0.50"
+    assert f"{tw.ones(2)}" == str(tw.ones(2))
+    with pytest.raises(ArgumentError, match=r"unsupported format string passed to Tensor.__format__: '.2f'"):
+        f"{tw.ones(2):.2f}"
+
+
+@pytest.mark.parametrize("act", [lambda x: x * 2, lambda x: x.sum(), lambda x: x.numpy(), lambda x: x[0], float])
+def test_a_tensor_of_a_branch_that_ran_for_its_shapes_is_used_afterwards(act):
+    kept = []
+    dynamic.cond(True, lambda x: x, lambda x: kept.append(x) or x * 1, dynamic.ones(3))
+    with pytest.raises(EscapedTracerError, match="ran for its shapes only"):
+        act(kept[0])
+
+
+@pytest.mark.parametrize("name", ["expand", "view", "permute", "reshape", "unsqueeze"])
+def test_a_method_without_its_tensor(name):
+    with pytest.raises(ArgumentError, match=name):
+        getattr(UNBOUND, name)((1, 2), 1)
+
+
+@ENGINES
+@pytest.mark.parametrize(("n", "part", "shape"), [(0, slice(None), (0, 0)), (2, slice(0, 0), (0, 2))])
+def test_jacobians_of_nothing(tw, n, part, shape):
+    x = tw.ones(n)
+    for made in (tw.func.jacrev, tw.func.jacfwd):
+        jacobian = made(lambda t: t.sin()[part])
+        assert jacobian(x).shape == tw.function(jacobian)(x).shape == shape
+    hessian = tw.func.hessian(lambda t: t.sin().sum())
+    assert hessian(tw.ones(0)).shape == tw.function(hessian)(tw.ones(0)).shape == (0, 0)
