@@ -215,6 +215,7 @@ def test_parameters_that_were_looked_at_are_trained():
 def test_nothing_is_kept():
     gc.disable()
     try:
+        state.settle()  # what other tests have left
         before = len(state.exposed), len(state.seals), len(state.copies)
         h = leaf(1.0, 2.0) * 1
         y = (h * h).sum()
@@ -241,6 +242,7 @@ def test_nothing_is_kept():
 
 
 def test_memory_that_nobody_else_holds_is_exposed_no_longer():
+    state.settle()
     before = len(state.exposed), len(state.seals)
     a = np.array([1.0, 2.0], np.float32)
     w, kept, given = leaf(1.0, 1.0), tw.from_numpy(a), tw.from_numpy(a.copy())
