@@ -10,6 +10,8 @@ from common.distributions import clamp_probs as clamp_probs
 from common.distributions import lazy_property as lazy_property
 from common.distributions import logits_to_probs as logits_to_probs
 from common.distributions import probs_to_logits as probs_to_logits
+from common.distributions import tril_matrix_to_vec as tril_matrix_to_vec
+from common.distributions import vec_to_tril_matrix as vec_to_tril_matrix
 from common.tensor import boundary
 
 open_places(__name__)

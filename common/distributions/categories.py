@@ -55,8 +55,8 @@ class Categorical(Odds, Distribution):
             return F.sum(F.reshape(rows, (-1,))[:0]).to(int64).expand(*shape)
         return F.reshape(F.transpose(multinomial(rows, math.prod(count), True), 0, 1), shape)
 
-    def _validate_sample(self, value: Any) -> Any:
-        value = super()._validate_sample(value)
+    def _validate_sample(self, value: Any, takes_numbers: bool = False) -> Any:
+        value = super()._validate_sample(value, takes_numbers)
         return value.to(np.dtype(int64))
 
     def _log_prob(self, value: Any) -> Any:
@@ -260,8 +260,8 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """That of the components."""
-        return self._component_distribution.support
+        """That of the components, for each of them."""
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions for a larger batch."""

@@ -30,7 +30,7 @@ class ConstraintRegistry:
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = constraint if isinstance(constraint, type) else type(constraint)
-        if not issubclass(kind, constraints.Constraint) or kind is constraints.Condition:
+        if not issubclass(kind, constraints.Constraint):
             raise ArgumentError(
                 f"Expected constraint to be either a Constraint subclass or instance, but got {constraint!r}"
             )
@@ -63,11 +63,12 @@ def _above(c: Any) -> Transform:
     return ComposeTransform([scalar.ExpTransform(), scalar.AffineTransform(c.lower_bound, 1)])
 
 
-def _joined(registry: ConstraintRegistry, c: Any) -> Transform:
-    parts = [registry(x) for x in c.cseq]
-    if c.lengths is None:
-        return vector.StackTransform(parts, c.dim)
-    return vector.CatTransform(parts, c.dim, c.lengths)
+def _cat(registry: ConstraintRegistry, c: Any) -> Transform:
+    return vector.CatTransform([registry(x) for x in c.cseq], c.dim, c.lengths)
+
+
+def _stack(registry: ConstraintRegistry, c: Any) -> Transform:
+    return vector.StackTransform([registry(x) for x in c.cseq], c.dim)
 
 
 def _independent(registry: ConstraintRegistry, c: Any) -> Transform:
@@ -88,7 +89,8 @@ biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 for _registry in (biject_to, transform_to):
     for _constraint, _factory in _BOTH.items():
         _registry.register(_constraint, _factory)
-    _registry.register(constraints.JoinedConstraint, partial(_joined, _registry))
+    _registry.register(constraints.cat, partial(_cat, _registry))
+    _registry.register(constraints.stack, partial(_stack, _registry))
     _registry.register(constraints.independent, partial(_independent, _registry))
 biject_to.register(constraints.simplex, lambda c: vector.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: vector.SoftmaxTransform())

@@ -203,7 +203,7 @@ class NegativeBinomial(Odds, Distribution):
     """
 
     arg_constraints = {
-        "total_count": constraints.nonnegative, "probs": constraints.open_unit, "logits": constraints.real,
+        "total_count": constraints.greater_than_eq(0), "probs": constraints.open_unit, "logits": constraints.real,
     }  # fmt: skip
     support = constraints.nonnegative_integer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -134,12 +135,10 @@ class Distribution:
     ArgumentError : a parameter that its constraint does not hold for.
     """
 
-    arg_constraints: Mapping[str, constraints.Constraint] = {}
-    support: Any = constraints.real
     has_rsample = False
     has_enumerate_support = False
     _validate_args = True
-    _takes_numbers = False  # whether checked values may be Python's; PyTorch's families differ in it
+    _takes_numbers = False  # whether log_prob, where it checks, takes Python's; PyTorch's families differ in it
 
     def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
         name = type(self).__name__
@@ -149,7 +148,7 @@ class Distribution:
             self._validate_args = validate_args
         if not self._validate_args:
             return
-        for name, constraint in self.arg_constraints.items():
+        for name, constraint in self._told("arg_constraints", {}, ". Please set `arg_constraints = {}` or").items():
             value = self.__dict__.get(name)
             if value is None or not known(value) or constraints.is_dependent(constraint):
                 continue
@@ -172,6 +171,34 @@ class Distribution:
     if TYPE_CHECKING:  # a family's parameters are attributes, by the names in `arg_constraints`
 
         def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def arg_constraints(self) -> Mapping[str, constraints.Constraint]:
+        """The constraints of the parameters, by name."""
+        raise self._missing("arg_constraints")
+
+    @property
+    def support(self) -> Any:
+        """The constraint of values."""
+        raise self._missing("support")
+
+    def _told(self, name: str, otherwise: Any, what: str) -> Any:
+        """What a family says of itself for checks; one of a user's that does not say it is not checked, with a warning.
+
+        Parameters
+        ----------
+        name : of the attribute.
+        what : what its author can do, beside leaving off all checks.
+        """
+        try:
+            return getattr(self, name)
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `{name}`{what} initialize the distribution with `validate_args=False` "
+                "to turn off validation.",
+                stacklevel=4,
+            )
+            return otherwise
 
     def _hold(self, validate_args: bool | None, **given: Any) -> None:
         """Keep parameters of one shape, which is that of the batch."""
@@ -215,8 +242,8 @@ class Distribution:
                 new.__dict__[name] = F.broadcast_to(value, (*new.batch_shape, *event))
         return new
 
-    def _validate_sample(self, value: Any) -> Any:
-        number = isinstance(value, (int, float)) and (self._takes_numbers or not self._validate_args)
+    def _validate_sample(self, value: Any, takes_numbers: bool = False) -> Any:
+        number = isinstance(value, (int, float)) and (takes_numbers or not self._validate_args)
         if not number and not isinstance(value, (TensorBase, np.ndarray)):
             raise ArgumentError(
                 f"The value argument to log_prob must be a Tensor, got {shown(value)} of type {type(value).__name__}; "
@@ -236,7 +263,9 @@ class Distribution:
             raise ArgumentError(
                 f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs {tuple(shape)}."
             ) from error
-        support = self.support
+        support = self._told("support", None, " to enable sample validation. Please")
+        if support is None:
+            return value
         if known(value) and not constraints.is_dependent(support) and not every(support.check(value)):
             raise ArgumentError(
                 f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the support "
@@ -286,7 +315,7 @@ class Distribution:
         ------
         ArgumentError : a shape that does not fit, a value outside the support.
         """
-        return self._log_prob(self._validate_sample(value))
+        return self._log_prob(self._validate_sample(value, self._takes_numbers))
 
     def cdf(self, value: Any) -> Any:
         """The probability of values up to this one."""

@@ -23,6 +23,8 @@ class Independent(Distribution):
     ArgumentError : it has not so many.
     """
 
+    arg_constraints: Any = {}
+
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:

@@ -24,6 +24,7 @@ LOG_ROOT_2_PI = math.log(math.sqrt(2 * math.pi))
 
 class _LocationScale(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -173,6 +174,7 @@ class StudentT(Distribution):
     """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
@@ -309,8 +311,6 @@ class HalfCauchy(_Folded):
     scale : the median.
     """
 
-    _takes_numbers = True
-
     def _draw(self, shape: Shape) -> Any:
         return F.abs(F.tan(math.pi * (uniform_draw(shape, self.scale.dtype) - 0.5)) * self.scale)
 
@@ -348,6 +348,7 @@ class VonMises(Distribution):
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, loc=loc, concentration=concentration)

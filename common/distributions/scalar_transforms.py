@@ -25,7 +25,7 @@ class ExpTransform(Alike):
     """``exp(x)``."""
 
     codomain = constraints.positive
-    _sign = 1
+    bijective, _sign = True, 1
 
     def _call(self, x: Any) -> Any:
         return F.exp(x)
@@ -42,7 +42,7 @@ class SigmoidTransform(Alike):
     """``1 / (1 + exp(-x))``."""
 
     codomain = constraints.unit_interval
-    _sign = 1
+    bijective, _sign = True, 1
 
     def _call(self, x: Any) -> Any:
         return clipped(F.sigmoid(x))
@@ -65,7 +65,7 @@ class SoftplusTransform(Alike):
     """``log(1 + exp(x))``."""
 
     codomain = constraints.positive
-    _sign = 1
+    bijective, _sign = True, 1
 
     def _call(self, x: Any) -> Any:
         return F.softplus(x)
@@ -82,7 +82,7 @@ class TanhTransform(Alike):
     """``tanh(x)``."""
 
     codomain = constraints.interval(-1.0, 1.0)
-    _sign = 1
+    bijective, _sign = True, 1
 
     def _call(self, x: Any) -> Any:
         return F.tanh(x)
@@ -99,7 +99,6 @@ class AbsTransform(Alike):
     """``abs(x)``, of which two operands have one result; its inverse gives the positive one."""
 
     codomain = constraints.positive
-    bijective = False
 
     def _call(self, x: Any) -> Any:
         return F.abs(x)
@@ -118,6 +117,7 @@ class PowerTransform(Transform):
 
     domain = constraints.positive
     codomain = constraints.positive
+    bijective = True
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -165,6 +165,8 @@ class AffineTransform(Transform):
     loc, scale : numbers or tensors.
     event_dim : how many last dimensions are one operand.
     """
+
+    bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -219,7 +221,7 @@ class CumulativeDistributionTransform(Transform):
     """
 
     codomain = constraints.unit_interval
-    _sign = 1
+    bijective, _sign = True, 1
 
     def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size)

@@ -28,7 +28,7 @@ class Transform:
 
     domain: Any = constraints.real
     codomain: Any = constraints.real
-    bijective = True
+    bijective = False
     _sign: Any = None
 
     def __init__(self, cache_size: int = 0) -> None:
@@ -309,6 +309,8 @@ class ReshapeTransform(Transform):
     ----------
     in_shape, out_shape : sizes before and after, of one number of elements.
     """
+
+    bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)

@@ -21,7 +21,6 @@ class SoftmaxTransform(Alike):
 
     domain = constraints.real_vector
     codomain = constraints.simplex
-    bijective = False
 
     def _call(self, x: Any) -> Any:
         return F.softmax(x, -1)
@@ -43,6 +42,7 @@ class StickBreakingTransform(Alike):
 
     domain = constraints.real_vector
     codomain = constraints.simplex
+    bijective = True
 
     def _shifted(self, x: Any) -> Any:
         """How many parts are left at each break, as a logarithm; then equal numbers make equal parts."""
@@ -116,6 +116,7 @@ class CorrCholeskyTransform(Alike):
 
     domain = constraints.real_vector
     codomain = constraints.corr_cholesky
+    bijective = True
 
     def _rows(self, count: Any) -> int:
         n = round((math.sqrt(1 + 8 * int(count)) + 1) / 2)

@@ -57,7 +57,7 @@ def normal(
     from common.ops.functional import broadcast_tensors
     from common.tensor.arrays import dtype_or
 
-    mean, std = lift(mean), lift(std)
+    mean, std = (x.detach() if isinstance(x, TensorBase) else x for x in map(lift, (mean, std)))
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
     for x in tensors:
         if x.dtype.kind != "f":

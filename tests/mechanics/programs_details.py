@@ -332,3 +332,18 @@ def bools_are_not_subtracted(tw):
     with pytest.raises(TypeError, match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type"):
         _ = ~x
     assert (~b).tolist() == [False, True]
+
+
+def results_without_elements_are_functions_of_their_operands(tw):
+    for which in range(2):  # no reflections: of which vectors and factors?
+        operands = [tw.ones(5, 0), tw.ones(0)]
+        operands[which].requires_grad_()
+        product = tw.linalg.householder_product(*operands)
+        turned = tw.ormqr(*operands, tw.ones(5, 2))
+        assert (product.requires_grad, turned.requires_grad) == (True, True)
+        assert turned.detach().tolist() == [[1.0, 1.0]] * 5
+        tw.autograd.grad(product.sum() + turned.sum(), operands[which], allow_unused=True)
+    a, b = tw.ones(2, 3, requires_grad=True), tw.ones(2, 1)
+    residuals = tw.linalg.lstsq(a, b).residuals
+    assert residuals.shape == (0,)
+    assert residuals.requires_grad

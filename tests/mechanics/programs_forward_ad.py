@@ -30,6 +30,16 @@ def ops_carry_tangents(tw):
         assert tw.allclose(tangent, t, atol=1e-5)
 
 
+def draws_have_no_tangent(tw):
+    fw = tw.autograd.forward_ad
+    x, v = _pair(tw)
+    with fw.dual_level():
+        dual = fw.make_dual(x, v)
+        for drawn in (tw.normal(dual), tw.normal(0.0, dual), tw.normal(dual, dual)):
+            tangent = fw.unpack_dual(drawn).tangent
+            assert tangent is None or tw.count_nonzero(tangent).item() == 0
+
+
 def levels_begin_and_end(tw):
     fw = tw.autograd.forward_ad
     x, v = _pair(tw)

@@ -282,40 +282,6 @@ def test_stick_breaking_has_its_determinant():
         np.testing.assert_allclose(found, np.linalg.slogdet(jacobian)[1], rtol=1e-10)
 
 
-def test_constraints_have_transforms():
-    c = d.constraints
-    for constraint, shape in (
-        (c.positive, (3,)), (c.unit_interval, (3,)), (c.interval(-2.0, 5.0), (3,)), (c.less_than(1.0), (3,)),
-        (c.simplex, (3,)), (c.lower_cholesky, (3, 3)), (c.corr_cholesky, (6,)), (c.positive_definite, (3, 3)),
-        (c.greater_than(2.0), (3,)), (c.real_vector, (3,)), (c.half_open_interval(0.0, 2.0), (3,)),
-    ):  # fmt: skip
-        x = dynamic.randn(*shape)
-        assert bool(constraint.check(d.transform_to(constraint)(x)).all()), constraint
-        if constraint in (
-            c.lower_cholesky,
-            c.positive_definite,
-        ):  # as in PyTorch: not one to one
-            with pytest.raises(NotImplementedError, match="Cannot transform"):
-                d.biject_to(constraint)
-        else:
-            assert bool(constraint.check(d.biject_to(constraint)(x)).all()), constraint
-    for constraint, good, bad in (
-        (c.boolean, 1.0, 2.0), (c.nonnegative_integer, 3.0, 0.5), (c.positive_integer, 1.0, 0.0),
-        (c.one_hot, [0.0, 1.0], [1.0, 1.0]), (c.square, np.eye(2), np.ones((1, 2))), (c.symmetric, C, np.tril(C)),
-        (c.positive_semidefinite, np.ones((2, 2)), -np.eye(2)), (c.lower_triangular, np.tril(C), C),
-        (c.stack([c.positive, c.less_than(0.0)]), [1.0, -1.0], [1.0, 1.0]), (c.multinomial(3), [1.0, 2.0], [2.0, 2.0]),
-    ):  # fmt: skip
-        assert bool(constraint.check(dynamic.tensor(good)).all()), constraint
-        assert not bool(constraint.check(dynamic.tensor(bad)).all()), constraint
-    for constraint in (c.boolean, c.one_hot, c.symmetric, c.square, c.nonnegative_integer, c.lower_triangular):
-        with pytest.raises(NotImplementedError, match="Cannot transform"):
-            d.transform_to(constraint)
-    for constraint in (c.symmetric, c.positive_definite, c.positive_semidefinite):
-        assert constraint.check(dynamic.ones(4, 1, 2)).tolist() == [False] * 4
-    with pytest.raises(ArgumentError, match="Expected constraint"):
-        d.transform_to.register(c.boolean, lambda constraint: None)
-
-
 def test_parameters_and_values_are_checked():
     with pytest.raises(ArgumentError, match=r"Expected parameter scale .* to satisfy the constraint GreaterThan"):
         d.Normal(0.0, -1.0)

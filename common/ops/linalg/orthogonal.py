@@ -133,6 +133,17 @@ def _reflections(v: Any, tau: Any) -> list[tuple[Any, Any]]:
     return [(narrow(lower, -1, i, 1), unsqueeze(narrow(tau, -1, i, 1), -1)) for i in range(int(k))]
 
 
+def _reflected(b: Any, x: Any, tau: Any, first: bool) -> Any:
+    """The product of all reflections with b; `first` says whether the first of them is applied first."""
+    steps = _reflections(x, tau)
+    for v, factor in steps if first else reversed(steps):
+        b = b - factor * matmul(v, matmul(mT(v), b))
+    if not steps:  # without any, it is a function of x and tau too
+        none = narrow(x, -1, 0, 0)
+        b = b - matmul(none, unsqueeze(tau, -1) * matmul(mT(none), b))
+    return b
+
+
 def householder_product(A: Any, tau: Any) -> Any:
     """The first columns of the product of Householder reflections ``I - tau v v^T``.
 
@@ -153,10 +164,7 @@ def householder_product(A: Any, tau: Any) -> Any:
     if tau.ndim < 1 or tau.shape[-1] > n:
         raise ShapeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
                          "tau.shape[-1]")  # fmt: skip
-    found = expand(lift(eye(m, n, dtype=A.dtype)), A.shape)
-    for v, factor in reversed(_reflections(A, tau)):
-        found = found - factor * matmul(v, matmul(mT(v), found))
-    return found
+    return _reflected(expand(lift(eye(m, n, dtype=A.dtype)), A.shape), A, tau, False)
 
 
 def ormqr(x: Any, tau: Any, b: Any, left: bool = True, transpose: bool = False) -> Any:
@@ -172,10 +180,7 @@ def ormqr(x: Any, tau: Any, b: Any, left: bool = True, transpose: bool = False) 
     require_matrix("ormqr", x, "input")
     if not left:
         return mT(ormqr(x, tau, mT(b), True, not transpose))
-    steps = _reflections(x, tau)
-    for v, factor in steps if transpose else reversed(steps):
-        b = b - factor * matmul(v, matmul(mT(v), b))
-    return b
+    return _reflected(b, x, tau, transpose)
 
 
 __all__ = ["geqrf", "ormqr"]
