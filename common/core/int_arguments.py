@@ -212,7 +212,8 @@ def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op:
         return tuple(range(ndim))
     out = sorted(normalize_dim(d, ndim, op) for d in dims)
     if len(set(out)) != len(out):
-        raise ShapeError(f"{op}(): dim {dim} names a dimension twice")
+        twice = next(d for d in out if out.count(d) > 1)
+        raise ShapeError(f"{op}(): dim {twice} appears multiple times in the list of dims: {dim}")
     return tuple(out) if ndim else ()
 
 

@@ -33,8 +33,9 @@ def broadcast_shapes(*shapes: tuple[Any, ...], op: str = "broadcast") -> tuple[A
                 out[axis] = extent
             elif known != extent:
                 raise ShapeError(
-                    f"{op}: shapes {' and '.join(str(tuple(shape)) for shape in shapes)} do not broadcast: sizes "
-                    f"{known} and {extent} at dimension {axis} of the result differ and neither is 1"
+                    f"{op}: shapes {' and '.join(str(tuple(shape)) for shape in shapes)} do not broadcast: The "
+                    f"size of tensor a ({known}) must match the size of tensor b ({extent}) at non-singleton dimension "
+                    f"{axis}"
                 )
     return tuple(out)
 

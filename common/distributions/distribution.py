@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,6 +134,9 @@ class Distribution:
     ArgumentError : a parameter that its constraint does not hold for.
     """
 
+    #: Of parameters, by name, and of values; a family says them.
+    arg_constraints: Any = property(lambda self: self._refuse("arg_constraints"))
+    support: Any = property(lambda self: self._refuse("support"))
     has_rsample = False
     has_enumerate_support = False
     _validate_args = True
@@ -172,24 +174,11 @@ class Distribution:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    @property
-    def arg_constraints(self) -> Mapping[str, constraints.Constraint]:
-        """The constraints of the parameters, by name."""
-        raise self._missing("arg_constraints")
-
-    @property
-    def support(self) -> Any:
-        """The constraint of values."""
-        raise self._missing("support")
+    def _refuse(self, name: str) -> Any:
+        raise self._missing(name)
 
     def _told(self, name: str, otherwise: Any, what: str) -> Any:
-        """What a family says of itself for checks; one of a user's that does not say it is not checked, with a warning.
-
-        Parameters
-        ----------
-        name : of the attribute.
-        what : what its author can do, beside leaving off all checks.
-        """
+        """What a family says of itself; a user's that does not say it is not checked, with a warning of what to do."""
         try:
             return getattr(self, name)
         except NotImplementedError:

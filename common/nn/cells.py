@@ -64,12 +64,19 @@ class _Cell(Module):
         ShapeError : sizes that do not fit.
         """
         name = type(self).__name__
-        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{name}: Expected input (batch, {self.input_size}), got shape {tuple(x.shape)}")
+        if x.ndim not in (1, 2):
+            raise ShapeError(f"{name}: Expected input to be 1D or 2D, got {x.ndim}D instead")
+        if x.shape[-1] != self.input_size:
+            raise ShapeError(f"{name}: input has inconsistent input_size: got {x.shape[-1]} expected {self.input_size}")
         if h is None:
             return F.zeros_like(x[..., :1]) + F.zeros_like(self.weight_hh[: self.hidden_size, 0])
-        if h.ndim != x.ndim or h.shape[-1] != self.hidden_size or (x.ndim == 2 and h.shape[0] != x.shape[0]):
+        if h.ndim != x.ndim:
             raise ShapeError(f"{name}: hidden of shape {tuple(h.shape)} does not fit input {tuple(x.shape)}")
+        if x.ndim == 2 and h.shape[0] != x.shape[0]:
+            raise ShapeError(f"{name}: Input batch size {x.shape[0]} doesn't match hidden batch size {h.shape[0]}")
+        if h.shape[-1] != self.hidden_size:
+            raise ShapeError(f"{name}: hidden has inconsistent hidden_size: got {h.shape[-1]}, expected "
+                             f"{self.hidden_size}")  # fmt: skip
         return h
 
     def _products(self, x: Any, h: Any) -> tuple[Any, Any]:

@@ -54,6 +54,14 @@ class LinearCrossEntropyLoss(_Loss):
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
         self.linear = Linear(in_features, prod(self.out_features, start=num_classes), bias, device, dtype)
 
+    def extra_repr(self) -> str:
+        """The options, as text."""
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
+
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input (batch, in_features) for target (batch, ...), int64 or int32, or probabilities."""
         outputs = (self.num_classes, *self.out_features)

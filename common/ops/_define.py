@@ -89,7 +89,9 @@ def reduction(
         if not identity:
             for axis in dim:
                 if x.shape[axis] == 0:
-                    raise EmptyError(f"{name}(): dimension {axis} has size 0 and the op has no identity")
+                    raise EmptyError(
+                        f"{name}(): Expected reduction dim {axis} to have non-zero size: the op has no identity"
+                    )
         if keepdim:
             shape = tuple(1 if i in dim else n for i, n in enumerate(x.shape))
         else:

@@ -90,10 +90,12 @@ class Optimizer(Minimizing, Hooked):
         super().__init__()
         if isinstance(params, TensorBase):
             raise ArgumentError("params argument given to the optimizer should be an iterable of Tensors or dicts")
+        self.defaults = defaults
+        if not any(isinstance(x, _Required) for x in defaults.values()):
+            self._checked({"params": []})  # what is wrong with the options is said before what is with the parameters
         given = members(params, "Optimizer", "params")
         if not given:
             raise ArgumentError("optimizer got an empty parameter list")
-        self.defaults = defaults
         self.param_groups: list[ParameterGroup] = []
         self.state: defaultdict[TensorBase, dict[str, Any]] = defaultdict(dict)
         # its size grows with each group and term: read in a trace, so that one added later is noticed
@@ -134,6 +136,12 @@ class Optimizer(Minimizing, Hooked):
         named = sum(isinstance(x, tuple) for x in members)
         if 0 < named < len(members):
             raise ArgumentError("all optimizer params should be with/without names. Some param names are missing")
+        names = [x[0] for x in members if isinstance(x, tuple)]
+        if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
+            raise ArgumentError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
         members = [x[1] if isinstance(x, tuple) else x for x in members]
         for i, p in enumerate(members):
             if not isinstance(p, TensorBase):
@@ -142,9 +150,9 @@ class Optimizer(Minimizing, Hooked):
                 raise ArgumentError("can't optimize a non-leaf Tensor")
             if p in self.state or any(p is q for q in members[:i]):
                 raise ArgumentError("some parameters appear in more than one parameter group")
-        group = ParameterGroup({**self.defaults, **param_group, "params": members}, self.optional, self.structural)
-        self._check_numbers(group)
-        self.check(group)
+        group = self._checked({**param_group, "params": members})
+        if names:
+            group.extra["param_names"] = names
         self.param_groups.append(group)
         group.term_added = self._make_state
         self._make_state(group)
@@ -158,6 +166,13 @@ class Optimizer(Minimizing, Hooked):
                 if name not in state:
                     state[name] = make(name, value)
         self._groups.payload = np.zeros(len(self._groups.payload) + 1, np.bool_)
+
+    def _checked(self, options: dict[str, Any]) -> ParameterGroup:
+        """A group of options, which are within their ranges."""
+        group = ParameterGroup({**self.defaults, **options}, self.optional, self.structural)
+        self._check_numbers(group)
+        self.check(group)
+        return group
 
     def check(self, group: ParameterGroup) -> None:
         """Refuse options outside their range."""

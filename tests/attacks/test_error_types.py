@@ -20,6 +20,10 @@ def sgd(tw: Any, **options: Any) -> None:
     tw.optim.SGD(tw.nn.Linear(3, 2).parameters(), **{"lr": 0.1, **options})
 
 
+def named(tw: Any) -> Any:
+    return tw.optim.SGD(tw.nn.Linear(3, 2).named_parameters(), lr=0.1)
+
+
 def twice(tw: Any) -> None:
     x = tw.ones(2, requires_grad=True)
     y = (x * x).sum()
@@ -62,11 +66,11 @@ TypeError | line()([1, 2, 3]) | Linear(): argument 'input' must be Tensor,
 RuntimeError | ones(2, 3) @ ones(4, 5) | mat1 and mat2 shapes cannot be multiplied
 RuntimeError | tw.mm(ones(3), ones(3)) | mm: expected a 2-D tensor, got 1-D of shape
 RuntimeError | tw.bmm(ones(2, 3, 4), ones(3, 4, 5)) | bmm(): batch sizes differ: 2 and 3
-RuntimeError | ones(2, 3) + ones(4) | add: shapes (2, 3) and (4,) do not broadcast:
+RuntimeError | ones(2, 3) + ones(4) | add: shapes (2, 3) and (4,) do not broadcast: The size of tensor a (3) must match
 TypeError | ones(2) + "a" | unsupported operand type(s) for +: 'Tensor'
 TypeError | ones(2) + None | unsupported operand type(s) for +: 'Tensor'
 RuntimeError | ones(2, 3).view(4, 2) | shape '[4, 2]' is invalid for input of size 6
-RuntimeError | ones(2, 3).view(-1, -1) | shape '[-1, -1]' is invalid for input of size
+RuntimeError | ones(2, 3).view(-1, -1) | only one dimension can be inferred
 RuntimeError | ones(2, 3).t().view(6) | view size is not compatible with input
 RuntimeError | ones(2, 3).reshape(7) | shape '[7]' is invalid for input of size 6
 RuntimeError | tw.cat([ones(2, 3), ones(2, 4)], 0) | cat(): Sizes of tensors must match except in
@@ -85,12 +89,12 @@ RuntimeError | tw.gather(ones(2, 2), 1, tensor([[0, 5]])) | gather(): index out 
 RuntimeError | tw.index_select(ones(2, 2), 0, tensor([0.5])) | index_select(): Expected dtype int32/int64
 IndexError | ones(3)[tensor([True, False])] | The shape of the mask [2] at index 0 does not
 IndexError | F.cross_entropy(ones(2, 3), tensor([0, 7])) | nll_loss(): index out of range: index 7 is
-RuntimeError | F.cross_entropy(ones(2, 3), ones(2)) | cross_entropy(): expected a target of dtype
+RuntimeError | F.cross_entropy(ones(2, 3), ones(2)) | cross_entropy(): expected target dtype to be
 ValueError | F.cross_entropy(ones(2, 3), tensor([0, 1, 2])) | Expected input batch_size (2) to match target
 RuntimeError | F.cross_entropy(ones(2, 3), tensor([0, 1]), weight=ones(2)) | cross_entropy(): weight tensor should b
 ValueError | F.cross_entropy(ones(2, 3), tensor([0, 1]), reduction="avg") | avg is not a valid value for reduction;
 RuntimeError | F.nll_loss(ones(2, 3), tensor([0, 1]), weight=ones(5)) | nll_loss(): weight tensor should be defined
-RuntimeError | F.nll_loss(ones(2, 3), ones(2)) | nll_loss(): expected a target of dtype int64
+RuntimeError | F.nll_loss(ones(2, 3), ones(2)) | nll_loss(): expected target dtype to be Long
 IndexError | F.nll_loss(ones(2, 3), tensor([0, -5])) | nll_loss(): index out of range: index -5 is
 RuntimeError | F.mse_loss(ones(2, 3), ones(4)) | mse_loss: shapes (2, 3) and (4,) do not
 ValueError | F.binary_cross_entropy(ones(3), ones(4)) | binary_cross_entropy(): target size ((4,))
@@ -137,7 +141,7 @@ NotImplementedError | nn.Module()(ones(2)) | Module [Module] is missing the requ
 TypeError | nn.LSTM(2, 3)(ones(4, 2), ones(1, 3)) | LSTM: hx is a pair (h_0, c_0), got Tensor
 ValueError | nn.LSTM(2, 3)(ones(4, 2, dtype=tw.float64)) | LSTM: RNN input dtype (float64) does not match weight
 ValueError | nn.GRU(0, 3) | GRU: input_size, hidden_size and num_layers must be greater than zero: 0, 3, 1
-ValueError | tw.signal.windows.hann(3, dtype=tw.int64) | hann expects float32 or float64 dtypes, got: int64
+ValueError | tw.signal.windows.hann(3, dtype=tw.int64) | hann expects float32 or float64 dtypes, got: torch.int64
 RuntimeError | tw.cov(ones(2, 2), aweights=-ones(2)) | cov(): aweights cannot be negative
 RuntimeError | tw.gather(ones(2), 0, tensor([1]), out=ones(1, dtype=tw.float64)) | gather(): Expected out tensor to have
 RuntimeError | tw.multinomial(ones(2), 1, out=ones(1)) | multinomial(): Expected out tensor to have dtype int64, but got
@@ -147,10 +151,10 @@ RuntimeError | tw.zeros(-1) | Trying to create tensor with negative
 ValueError | tensor([[1, 2], [3]]) | expected numbers in equally long sequences:
 TypeError | tensor("abc") | dtype <U3 is not supported; supported are
 RuntimeError | tensor([object()]) | Could not infer dtype of object
-RuntimeError | tw.arange(0, 5, -1) | arange(): step -1 must be nonzero and lead
+RuntimeError | tw.arange(0, 5, -1) | arange(): upper bound and lower bound inconsistent with step sign
 RuntimeError | tw.randint(5, 5, (2,)) | random_ expects 'from' to be less than 'to',
 RuntimeError | tw.randperm(-1) | Trying to create tensor with negative
-RuntimeError | ones(2, dtype=tw.int64).mean() | mean(): input dtype should be floating point,
+RuntimeError | ones(2, dtype=tw.int64).mean() | mean(): could not infer output dtype. Input dtype must be a
 RuntimeError | ones(2, dtype=tw.int64).exp_() | exp_(): result type float32 can't be cast to
 RuntimeError | tensor([True]).add_(1) | add_(): result type int64 can't be cast to bool
 RuntimeError | tensor([True]).square_() | square_(): result type int64 can't be cast to bool
@@ -158,7 +162,7 @@ RuntimeError | ones(2, dtype=tw.int64).div_(2) | div_(): result type float32 can
 IndexError | F.softmax(ones(2), 3) | softmax(): Dimension out of range (expected
 RuntimeError | ones(5).split([2, 2]) | split_with_sizes expects split_sizes to sum
 RuntimeError | ones(5).chunk(0) | chunk expects `chunks` to be greater than 0,
-RuntimeError | ones(0).max() | amax(): dimension 0 has size 0 and the op has
+RuntimeError | ones(0).max() | amax(): Expected reduction dim 0 to have non-zero size
 IndexError | ones(0).argmax() | argmax(): the dimension has size 0, which has
 RuntimeError | ones(3).topk(5) | topk(): selected index k out of range: k = 5,
 RuntimeError | F.one_hot(tensor([-1])) | one_hot(): num_classes must be positive or
@@ -170,7 +174,7 @@ RuntimeError | tw.linalg.solve(ones(2, 3), ones(2)) | linalg.solve: A must be ba
 RuntimeError | setattr(ones(2, requires_grad=True), "grad", ones(3)) | attempting to assign a gradient of size (3,)
 IndexError | ones(3).__setitem__(5, 1.0) | index 5 is out of bounds for dimension 0 with
 RuntimeError | ones(3).__setitem__(slice(0, 2), ones(3)) | shape mismatch: value tensor of shape [3]
-RuntimeError | ones(3).masked_fill(ones(3), 1.0) | masked_fill(): expected a bool mask, got
+RuntimeError | ones(3).masked_fill(ones(3), 1.0) | masked_fill() only supports boolean masks, but got mask with dtype
 RuntimeError | tw.where(ones(3), ones(3), ones(4)) | where expected condition to be a boolean
 TypeError | line().__setattr__("weight", ones(2, 3)) | cannot assign 'Tensor' as parameter 'weight'
 KeyError | line().register_buffer("weight", ones(2)) | attribute 'weight' already exists
@@ -188,6 +192,29 @@ ValueError | tw.func.vmap(lambda x: x)(tensor(1.0)) | vmap: Got in_dim=0 for som
 IndexError | ones(2).size(3) | size(): tuple index out of range; given dim=3
 TypeError | list(tensor(1.0)) | iteration over a 0-d tensor
 TypeError | len(tensor(1.0)) | len() of a 0-d tensor
+RuntimeError | tw.arange(0, 3, 0) | step must be nonzero
+RuntimeError | tw.arange(0.0, float("inf")) | unsupported range: 0.0 -> inf
+RuntimeError | ones(0, 5).view(0, -1) | cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified d
+RuntimeError | ones(2, 2).sum((0, -2)) | dim 0 appears multiple times in the list of dims
+RuntimeError | tw.movedim(ones(2, 3, 4), (0, -3), (1, 2)) | movedim: repeated dim in `source` ([0, -3])
+RuntimeError | tw.movedim(ones(2, 3), (0, 1), (1,)) | source ([0, 1] dims) should contain the same number of dims
+RuntimeError | ones(3).masked_scatter(ones(3), ones(3)) | only supports boolean masks
+RuntimeError | F.softshrink(ones(2), -0.5) | lambda must be in range [0, the largest number] for input dtype float32, bu
+RuntimeError | F.max_pool2d(ones(2, 3), 2) | non-empty 3D or 4D (batch mode) tensor expected for input
+RuntimeError | F.cross_entropy(ones(2, 3), ones(2, 3).long()) | Expected floating point type for target with class proba
+RuntimeError | F.cross_entropy(ones(2, 3, 4), ones(2, 5).long()) | Expected target size [2, 4], got [2, 5]
+ValueError | F.cross_entropy(ones(4, 2), ones(5, 2)) | Expected input batch_size (4) to match target batch_size (5).
+RuntimeError | F.multi_margin_loss(ones(5, 4), ones(3).long()) | Expected target size [5], but got [3]
+RuntimeError | F.multi_margin_loss(ones(5, 0), ones(5).long()) | Expected non-empty vector or matrix with optional 0-dim
+RuntimeError | F.multi_margin_loss(ones(5, 4), ones(5)) | expected scalar type Long but found float32
+RuntimeError | F.multilabel_margin_loss(ones(5, 4), ones(4).long()) | inconsistent target size: [4] for input of size: [
+ValueError | F.batch_norm(ones(2, 3), ones(3), ones(3), eps=-1.0) | batch_norm eps must be non-negative, but got -1.0
+RuntimeError | nn.RNNCell(10, 20)(ones(3, 11)) | input has inconsistent input_size: got 11 expected 10
+RuntimeError | nn.GRUCell(10, 20)(ones(3, 10), ones(3, 21)) | has inconsistent hidden_size: got 21, expected 20
+RuntimeError | nn.RNNCell(10, 20)(ones(3, 10), ones(5, 20)) | Input batch size 3 doesn't match hidden batch size 5
+ValueError | tw.optim.Adam(None, betas=(1.0, 0.0)) | Invalid beta parameter at index 0: 1.0
+ValueError | tw.optim.Adam(None, lr=tw.ones(2)) | Tensor lr must be 1-element
+ValueError | named(tw).add_param_group({"params": [nn.Parameter(ones(2))]}) | cannot add param group without names to th
 """
 ROWS = [line.split(" | ") for line in BAD.strip().splitlines()]
 

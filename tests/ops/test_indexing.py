@@ -243,7 +243,7 @@ WRONG = {
     "source": (lambda x: x.index_copy(0, tw.tensor([0]), x), ShapeError, "source has shape"),
     "few": (lambda x: x.masked_scatter(x > 0, tw.zeros(3)), ShapeError, "at least 119 elements"),
     "classes": (lambda x: tw.one_hot(tw.tensor([3]), 3), IndexRangeError, "index 3 is out"),
-    "mask of ints": (lambda x: x.masked_fill(tw.tensor([1]), 0), DTypeError, "bool mask"),
+    "mask of ints": (lambda x: x.masked_fill(tw.tensor([1]), 0), DTypeError, "only supports boolean masks"),
     "one operand": (lambda x: tw.where(x > 0, x), ArgumentError, "a condition alone"),
 }  # fmt: skip
 

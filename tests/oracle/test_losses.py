@@ -160,8 +160,12 @@ def test_ignored_classes_have_no_gradient():
     ("call", "error", "text"),
     [
         (lambda: F.cross_entropy(tw.zeros(2, 3), tw.tensor([0, 1]), tw.ones(2)), ShapeError, "for all 3 classes"),
-        (lambda: F.cross_entropy(tw.zeros(2, 3), tw.zeros(3, 2)), ShapeError, "probabilities of shape"),
-        (lambda: F.cross_entropy(tw.zeros(2, 3, 4), tw.zeros(2, 5, dtype=tw.int64)), ShapeError, "expected"),
+        (lambda: F.cross_entropy(tw.zeros(2, 3), tw.zeros(3, 2)), ShapeError, "Expected input batch_size"),
+        (
+            lambda: F.cross_entropy(tw.zeros(2, 3, 4), tw.zeros(2, 5, dtype=tw.int64)),
+            ShapeError,
+            "Expected target size",
+        ),
         (lambda: F.cross_entropy(tw.zeros(2, 3), tw.tensor([0, 1]), label_smoothing=2), ArgumentError, "Got: 2"),
         (lambda: F.binary_cross_entropy(tw.zeros(2), tw.zeros(2, 1)), ShapeError, "must be the same as input size"),
         (lambda: F.smooth_l1_loss(tw.zeros(2), tw.zeros(2), beta=-1), ArgumentError, "negative values for beta"),

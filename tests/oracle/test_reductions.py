@@ -141,15 +141,18 @@ def test_norms_of_special_values():
 def test_arguments_that_are_refused():
     ints = wrap(np.arange(4))
     for name in ("mean", "var", "std", "var_mean", "norm", "nanmean"):
-        with pytest.raises(DTypeError, match=rf"{name}\(\): input dtype should be floating point, got int64"):
+        with pytest.raises(
+            DTypeError,
+            match=rf"{name}\(\): could not infer output dtype. Input dtype must be a floating point one. Got: int64",
+        ):
             getattr(F, name)(ints)
     with pytest.raises(ArgumentError, match="unbiased and correction"):
         F.var(tensor([1.0]), unbiased=True, correction=0)
     with pytest.raises(ShapeError, match="dim must be a 2-tuple"):
         F.norm(tensor([1.0]), "nuc")
-    with pytest.raises(ShapeError, match="size 0"):
+    with pytest.raises(ShapeError, match="non-zero size"):
         F.norm(tensor([]), inf)
-    with pytest.raises(ShapeError, match="twice"):
+    with pytest.raises(ShapeError, match="dim 0 appears multiple times"):
         F.var(tensor(X), (0, -3))
 
 

@@ -192,6 +192,12 @@ def empty(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
     return zeros(*sizes, size=size, dtype=dtype)
 
 
+def _endless(start: Any, end: Any, step: Any) -> ArgumentError:
+    """The error of a step that does not lead from `start` to `end`."""
+    wrong = "step must be nonzero" if step == 0 else "upper bound and lower bound inconsistent with step sign"
+    return ArgumentError(f"arange(): {wrong}: step {step} does not lead from {start} to {end}")
+
+
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     """start, start + step, ... below `end`; ``arange(end)`` starts at 0.
 
@@ -226,20 +232,22 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     start, end, step = map(number, numbers)
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
-            raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")
+            raise ArgumentError(
+                f"arange(): argument '{name}' must be finite, got {x}; unsupported range: {start} -> {end}"
+            )
     wanted = None if dtype is None else dtype_or(dtype, None)
     if wanted is not None and wanted.kind in "iu":  # as in PyTorch: the arguments are cut, not the elements
         cut = [int(x) if isinstance(x, float) else x for x in (start, end, step)]
         if wanted != int64 and any(isinstance(x, float) for x in (start, end, step)):  # but they are counted before
             if step == 0 or (end < start if step > 0 else end > start):
-                raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
+                raise _endless(start, end, step)
             count = math.ceil((float(end) - float(start)) / float(step))
             counted = made(arange_, start=0, step=1, count=count) * cut[2] + cut[0]
             return to(counted, dtype=wanted, x_dtype=int64)
         start, end, step = cut
     fractional = any(isinstance(x, float) for x in (start, end, step))
     if step == 0 or (end < start if step > 0 else end > start):
-        raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
+        raise _endless(start, end, step)
     wanted = wanted or dtype_or(None, default_float() if fractional else int64)
     count = math.ceil((float(end) - float(start)) / float(step)) if fractional else -((start - end) // step)
     if isinstance(count, int) and count >= 1 << 60:

@@ -36,7 +36,7 @@ def _points(op: str, M: Any, sym: bool, dtype: Any, first: float, last: float) -
         raise ArgumentError(f"{op} requires non-negative window length, got M={n}")
     wanted = dtype_or(dtype, default_float())
     if wanted.kind != "f":
-        raise DTypeError(f"{op} expects float32 or float64 dtypes, got: {wanted}")
+        raise DTypeError(f"{op} expects float32 or float64 dtypes, got: torch.{wanted}")
     return lift(linspace(first, last, n if sym or n < 2 else n + 1, dtype="float64"))[:n]
 
 

@@ -63,9 +63,9 @@ def batched(x: Any, n: int, op: str) -> tuple[Any, bool]:
     if x.ndim == n + 2:
         return x, True
     if x.ndim != n + 1:
-        raise ShapeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}, but got input of size: {list(x.shape)}"
-        )
+        wanted = (f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input of {op}" if "pool" in op else
+                  f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}")  # fmt: skip
+        raise ShapeError(f"{wanted}, but got input of size: {list(x.shape)}")
     return reshape(x, (1, *x.shape)), False
 
 

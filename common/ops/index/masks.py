@@ -237,7 +237,7 @@ def require_mask(op: str, mask: Any) -> None:
     DTypeError : it is not.
     """
     if mask.dtype != bool_:
-        raise DTypeError(f"{op}(): expected a bool mask, got {mask.dtype}")
+        raise DTypeError(f"{op}() only supports boolean masks, but got mask with dtype {mask.dtype}")
 
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "where"]

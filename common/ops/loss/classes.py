@@ -71,6 +71,8 @@ def _classes_last(input: Any) -> Any:
 
 def _check(name: str, input: Any, target: Any, weight: Any) -> None:
     """Refuse operands that do not belong together; classes are the last dimension."""
+    if target.ndim == input.ndim and name == "cross_entropy":
+        raise DTypeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     if input.ndim == 0 or target.ndim != input.ndim - 1:
         raise ShapeError(
             f"{name}(): expected input (batch, classes, ...) and target (batch, ...), got {input.ndim} and "
@@ -80,9 +82,9 @@ def _check(name: str, input: Any, target: Any, weight: Any) -> None:
     if classed and scored[0] != classed[0]:
         raise ShapeError(f"Expected input batch_size ({scored[0]}) to match target batch_size ({classed[0]}).")
     if any(m != n for m, n in zip(scored[1:], classed[1:], strict=True)):
-        raise ShapeError(f"{name}(): target has shape {classed}, expected {scored}")
+        raise ShapeError(f"{name}(): Expected target size {list(scored)}, got {list(classed)}")
     if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
-        raise DTypeError(f"{name}(): expected a target of dtype int64 or int32, got {target.dtype}")
+        raise DTypeError(f"{name}(): expected target dtype to be Long or Byte: int64 or int32, got {target.dtype}")
     _check_weight(name, input, weight)
 
 
@@ -196,6 +198,8 @@ def cross_entropy(
 
 def _of_probabilities(x: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:
     _check_weight("cross_entropy", x, weight)
+    if x.ndim > 1 and x.shape[0] != target.shape[0]:
+        raise ShapeError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0]}).")
     if any(m != n for m, n in zip(x.shape, target.shape, strict=True)):
         raise ShapeError(
             f"cross_entropy(): probabilities of shape {tuple(target.shape)} for an input of shape {tuple(x.shape)}"

@@ -43,15 +43,16 @@ def multi_margin_loss(
         raise ArgumentError(f"multi_margin_loss(): only p == 1 and p == 2 supported, got {p}")
     if input.ndim == 0 and target.ndim == 0:
         input = unsqueeze(input, 0)
-    if input.ndim not in (1, 2) or target.ndim > 1 or (input.ndim == 2 and target.ndim != 1):
-        raise ShapeError(f"multi_margin_loss(): Expected non-empty vector or matrix with a target per row, got "
-                         f"{tuple(input.shape)} and {tuple(target.shape)}")  # fmt: skip
-    if target.dtype.kind not in "iu":
-        raise DTypeError(f"multi_margin_loss(): expected a target of ints, got {target.dtype}")
+    _refuse_no_classes("multi_margin_loss", input)
+    if target.ndim > 1 or (input.ndim == 2 and tuple(target.shape) != tuple(input.shape[:1])):
+        raise ShapeError(f"multi_margin_loss(): target tensor should be 1-D with size equal to the number of input "
+                         f"samples. Expected target size {list(input.shape[:-1])}, but got "
+                         f"{list(target.shape)}")  # fmt: skip
+    _refuse_no_ints("multi_margin_loss", target)
     x, t = (unsqueeze(input, 0), reshape(target, (1,))) if input.ndim == 1 else (input, target)
     if weight is not None and tuple(weight.shape) != (x.shape[1],):
         raise ShapeError(f"multi_margin_loss(): inconsistent weight size, expected {x.shape[1]} but got "
-                         f"{tuple(weight.shape)}")  # fmt: skip
+                         f"{list(weight.shape)}")  # fmt: skip
     t = unsqueeze(t, 1)
     terms = clamp_min(margin - gather(x, 1, t) + x, 0)
     terms = terms if p == 1 else terms * terms
@@ -59,6 +60,17 @@ def multi_margin_loss(
         terms = terms * unsqueeze(index_select(weight, 0, reshape(t, (-1,))), 1)
     losses = sum(where(ne(along(x.shape[1], 0), t), terms, 0), 1) / x.shape[1]
     return reduced(reshape(losses, tuple(target.shape)) if input.ndim == 1 else losses, reduction)
+
+
+def _refuse_no_classes(op: str, x: Any) -> None:
+    if x.ndim not in (1, 2) or x.shape[-1] == 0:
+        raise ShapeError(f"{op}(): Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                         f"{list(x.shape)}")  # fmt: skip
+
+
+def _refuse_no_ints(op: str, target: Any) -> None:
+    if target.dtype.kind not in "iu":
+        raise DTypeError(f"{op}(): expected scalar type Long but found {target.dtype}: a target of ints is needed")
 
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
@@ -79,11 +91,11 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     check_reduction(reduction)
     if input.ndim == 0 and target.ndim == 0:
         input, target = unsqueeze(input, 0), unsqueeze(target, 0)
-    if input.ndim not in (1, 2) or tuple(input.shape) != tuple(target.shape):
-        raise ShapeError(f"multilabel_margin_loss(): inconsistent target size: {tuple(target.shape)} for input of "
-                         f"size: {tuple(input.shape)}")  # fmt: skip
-    if target.dtype.kind not in "iu":
-        raise DTypeError(f"multilabel_margin_loss(): expected a target of ints, got {target.dtype}")
+    _refuse_no_classes("multilabel_margin_loss", input)
+    if tuple(input.shape) != tuple(target.shape):
+        raise ShapeError(f"multilabel_margin_loss(): inconsistent target size: {list(target.shape)} for input of "
+                         f"size: {list(input.shape)}")  # fmt: skip
+    _refuse_no_ints("multilabel_margin_loss", target)
     x, t = (unsqueeze(input, 0), unsqueeze(target, 0)) if input.ndim == 1 else (input, target)
     valid = eq(cumsum(lt(t, 0), 1), 0)
     safe = where(valid, t, 0)

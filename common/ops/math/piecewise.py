@@ -76,7 +76,9 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
     tensor([-1.5000,  0.0000,  0.5000])
     """
     if isinstance(lambd, (int, float)) and lambd < 0:
-        raise ArgumentError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        raise ArgumentError(
+            f"lambda must be in range [0, the largest number] for input dtype {x.dtype}, but found {lambd}"
+        )
     return softshrink_by(x, lambd)
 
 

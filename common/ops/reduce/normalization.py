@@ -161,7 +161,7 @@ def batch_norm(
     Raises
     ------
     ShapeError : a vector without one number per channel, or one value per channel in training.
-    ArgumentError : no running statistics outside training; `eps` not positive in training.
+    ArgumentError : no running statistics outside training; `eps` not positive in training, or negative.
 
     References
     ----------
@@ -177,6 +177,8 @@ def batch_norm(
     mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
     if mean is None or variance is None:
         raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
+    if isinstance(eps, (int, float)) and eps < 0:
+        raise ArgumentError(f"batch_norm eps must be non-negative, but got {eps}")
     return affine((x - mean) * rsqrt(variance + eps), weight, bias)
 
 

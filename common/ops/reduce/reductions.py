@@ -55,7 +55,10 @@ def require_float(op: str, x: Any) -> None:
     DTypeError : always for ints and bools.
     """
     if x.dtype.kind != "f":
-        raise DTypeError(f"{op}(): input dtype should be floating point, got {x.dtype}; convert with .to(float32)")
+        raise DTypeError(
+            f"{op}(): could not infer output dtype. Input dtype must be a floating point one. Got: {x.dtype}; "
+            "convert with .to(float32)"
+        )
 
 
 sum_ = reduction(

@@ -226,9 +226,12 @@ def movedim(x: Any, source: Any, destination: Any) -> Any:
     begin, end = integers(source, "movedim", "source"), integers(destination, "movedim", "destination")
     if len(begin) != len(end):
         raise ShapeError(
-            f"movedim(): Invalid source or destination dims: source ({list(begin)}) should contain the same number of "
-            f"dims as destination ({list(end)})"
+            f"movedim(): Invalid source or destination dims: source ({list(begin)} dims) should contain the same "
+            f"number of dims as destination ({list(end)} dims)"
         )
+    for name, dims in (("source", begin), ("destination", end)):
+        if len({d % max(x.ndim, 1) for d in dims}) < len(dims):
+            raise ShapeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
     begin, end = distinct_dims(begin, x.ndim, "movedim"), distinct_dims(end, x.ndim, "movedim")
     if x.ndim == 0:
         return permute_(x, dims=())
