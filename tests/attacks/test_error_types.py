@@ -108,7 +108,7 @@ ValueError | nn.Conv2d(3, 4, 3, groups=2) | in_channels must be divisible by gro
 RuntimeError | F.max_pool2d(ones(1, 1, 2, 2), 5) | Given input size: (1, 2, 2). Calculated
 RuntimeError | nn.BatchNorm1d(3)(ones(2, 4)) | batch_norm(): Expected running_mean to be a
 ValueError | nn.BatchNorm1d(3)(ones(1, 3)) | Expected more than 1 value per channel when
-RuntimeError | nn.LayerNorm(4)(ones(2, 3)) | layer_norm(): normalized_shape (4,) does not
+RuntimeError | nn.LayerNorm(4)(ones(2, 3)) | layer_norm(): Given normalized_shape=[4], expected input with shape [*, 4]
 ValueError | nn.Dropout(1.5) | dropout probability has to be between 0 and
 RuntimeError | nn.LSTM(3, 4)(ones(2, 2, 5)) | LSTM: Expected input of 2 or 3 dimensions,
 RuntimeError | twice(tw) | Trying to backward through the graph a second
@@ -193,6 +193,18 @@ IndexError | ones(2).size(3) | size(): tuple index out of range; given dim=3
 TypeError | list(tensor(1.0)) | iteration over a 0-d tensor
 TypeError | len(tensor(1.0)) | len() of a 0-d tensor
 RuntimeError | tw.arange(0, 3, 0) | step must be nonzero
+RuntimeError | F.layer_norm(ones(2, 3), ()) | Expected normalized_shape to be at least 1-dimensional
+RuntimeError | F.rms_norm(ones(2, 3), (4,)) | Given normalized_shape=[4], expected input with shape [*, 4], but got inpu
+RuntimeError | F.rms_norm(ones(2, 3), (3,), ones(2)) | Expected weight to be of same shape as normalized_shape
+RuntimeError | tw.narrow(ones(10), 0, 0, -1) | narrow(): length must be non-negative
+RuntimeError | tw.narrow(ones(10), 0, 0, 11) | start (0) + length (11) exceeds dimension size (10).
+RuntimeError | tw.scatter_add(ones(3).double(), 0, tensor([0]), ones(1)) | Expected self.dtype to be equal to src.dtype
+RuntimeError | tw.scatter_add(ones(3, 2, 2), 0, ones(2, 2).long(), ones(2, 2)) | Index tensor must have the same number
+RuntimeError | tw.roll(ones(5), ()) | `shifts` required
+RuntimeError | tw.linalg.cross(ones(5, 3), ones(5, 1)) | inputs dimension -1 must have length 3
+RuntimeError | F.conv2d(ones(2, 2, 4, 4), ones(2, 2, 1, 3), groups=3) | expected weight to be at least 3 at dimension 0
+RuntimeError | F.embedding(ones(2), ones(2)) | 'weight' must be 2-D
+RuntimeError | ones(2, 2).masked_fill(tensor(True), ones(1)) | only supports a 0-dimensional value tensor, but got tenso
 RuntimeError | tw.arange(0.0, float("inf")) | unsupported range: 0.0 -> inf
 RuntimeError | ones(0, 5).view(0, -1) | cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified d
 RuntimeError | ones(2, 2).sum((0, -2)) | dim 0 appears multiple times in the list of dims

@@ -57,7 +57,7 @@ CASES = [
     (lambda: F.embedding(tw.tensor([4]), tw.ones(4, 2)), IndexError, "indices must lie in [0, 4)"),
     (lambda: F.embedding(tw.tensor([-1]), tw.ones(4, 2)), IndexError, "indices must lie in [0, 4)"),
     (lambda: F.embedding(tw.tensor([1.0]), tw.ones(4, 2)), TypeError, "Expected dtype int32/int64 for index"),
-    (lambda: F.layer_norm(tw.ones(2, 3), (2,)), RuntimeError, "does not end the input's shape"),
+    (lambda: F.layer_norm(tw.ones(2, 3), (2,)), RuntimeError, "Given normalized_shape=[2], expected input with shape"),
     (lambda: tw.clamp(tw.ones(2)), ValueError, "at least one of 'min' or 'max'"),
 ]  # fmt: skip
 

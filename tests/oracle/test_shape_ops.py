@@ -243,7 +243,7 @@ MISTAKES = {
     "flip": (lambda tw, x: tw.flip(x, (0, -2)), errors.ShapeError, "dim 0 appears multiple times"),
     "fliplr": (lambda tw, x: tw.fliplr(x[0]), errors.ShapeError, "must be >= 2-d"),
     "movedim": (lambda tw, x: tw.movedim(x, (0, 1), 0), errors.ShapeError, "same number of dims"),
-    "movedim twice": (lambda tw, x: tw.movedim(x, (0, 0), (0, 1)), errors.ShapeError, "multiple times"),
+    "movedim twice": (lambda tw, x: tw.movedim(x, (0, 0), (0, 1)), errors.ShapeError, "repeated dim in `source`"),
     "diagonal": (lambda tw, x: tw.diagonal(x, 0, 1, -1), errors.ShapeError, "identical 1, -1"),
     "diag": (lambda tw, x: tw.diag(x[0, 0]), errors.ShapeError, "Got 0D"),
     "tril": (lambda tw, x: tw.tril(x[0]), errors.ShapeError, "at least 2 dimensions"),

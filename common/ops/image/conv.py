@@ -55,9 +55,10 @@ def _options(
         raise ArgumentError(f"{op}(): non-positive groups is not supported, got {groups}")
     if any(k == 0 for k in weight.shape[2:]):
         raise ShapeError(f"{op}(): non-empty windows are needed, but got weight of size {list(weight.shape)}")
-    if weight.shape[0] % groups != 0:
+    if weight.shape[0] < groups or weight.shape[0] % groups != 0:
+        wanted = f"at least {groups}" if weight.shape[0] < groups else f"divisible by {groups}"
         raise ShapeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"Given groups={groups}, expected weight to be {wanted} at dimension 0, but got weight of "
             f"size {list(weight.shape)} instead"
         )
     return stride, padding, dilation, groups

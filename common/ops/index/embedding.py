@@ -48,9 +48,9 @@ def embedding(
     tensor([[3., 4.],
             [1., 2.]])
     """
-    require_index("embedding", index)
     if weight.ndim != 2:
         raise ShapeError(f"embedding(): 'weight' must be 2-D, got shape {tuple(weight.shape)}")
+    require_index("embedding", index)
     if scale_grad_by_freq:
         raise ArgumentError("embedding(): scale_grad_by_freq is not here; divide by counts in a hook of the weight")
     if max_norm is not None:

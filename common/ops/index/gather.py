@@ -210,11 +210,12 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     axis = normalize_dim(dim, x.ndim, "scatter_add")
     if x.ndim == 0:
         return reshape(scatter_add(row(x), 0, row(index), row(src)), ())
-    if not x.ndim == index.ndim == src.ndim:
-        raise ShapeError(
-            f"scatter_add(): Index tensor must have the same number of dimensions as self and src: got {index.ndim}, "
-            f"{x.ndim} and {src.ndim}"
-        )
+    for name, other in (("self", x), ("src", src)):
+        if index.ndim != other.ndim:
+            raise ShapeError(
+                f"scatter_add(): Index tensor must have the same number of dimensions as {name} tensor, got "
+                f"{index.ndim} and {other.ndim}"
+            )
     for d, (n, own, most) in enumerate(zip(index.shape, src.shape, x.shape, strict=True)):
         if (not same(n, own) and n > own) or (d != axis and not same(n, most) and n > most):
             raise ShapeError(

@@ -64,7 +64,9 @@ def number_like(value: Any, x: Any, op: str) -> Any:
     """
     kind = value.dtype.kind if hasattr(value, "dtype") else "f" if isinstance(value, float) else "i"
     if getattr(value, "ndim", 0) != 0:
-        raise ShapeError(f"{op}() only supports a 0-dimensional value tensor, but got one of {value.ndim} dimensions")
+        raise ShapeError(
+            f"{op}() only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)"
+        )
     if kind == "f" and x.dtype.kind != "f":
         raise DTypeError(f"{op}(): a float value cannot be converted to {x.dtype} without a loss; convert it first")
     return as_value(value, x.dtype)
@@ -79,7 +81,7 @@ def same_dtype(op: str, x: Any, source: Any) -> None:
     """
     if source.dtype != x.dtype:
         raise DTypeError(
-            f"{op}() requires the source and destination dtypes match, got {x.dtype} for the destination and "
+            f"{op}(): Expected self.dtype to be equal to src.dtype, got {x.dtype} for the destination and "
             f"{source.dtype} for the source; convert with .to()"
         )
 

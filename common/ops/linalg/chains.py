@@ -177,7 +177,7 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
     axis = normalize_dim(dim, a.ndim, "cross")
     if a.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
         got = [x.shape[axis] if x.ndim else 0 for x in (a, b)]
-        raise ShapeError(f"cross: inputs dimension {axis} must have length 3. Got {got[0]} and {got[1]}")
+        raise ShapeError(f"cross: inputs dimension {dim} must have length 3. Got {got[0]} and {got[1]}")
 
     (a0, a1, a2), (b0, b1, b2) = ([select(x, axis, i) for i in range(3)] for x in (a, b))
     return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis)

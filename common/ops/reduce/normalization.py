@@ -14,7 +14,7 @@ from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import mean_
-from common.ops.reduce.softmax import normalize_
+from common.ops.reduce.softmax import normalize_, require_ending
 from common.ops.reduce.statistics import var
 from common.ops.shape.view import reshape
 
@@ -63,10 +63,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     Zhang, Sennrich, Root mean square layer normalization, 2019.
     """
     sizes = integers(normalized_shape, "rms_norm", "normalized_shape")
-    if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
-        raise ShapeError(f"rms_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
-    if weight is not None and (weight.ndim != len(sizes) or any(m != n for m, n in zip(weight.shape, sizes))):
-        raise ShapeError(f"rms_norm(): Expected weight of shape {list(sizes)}, but got {list(weight.shape)}")
+    require_ending("rms_norm", x, sizes, weight=weight)
     least = float(np.finfo(x.dtype).eps) if eps is None else eps
     y = x * rsqrt(mean_(x * x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), keepdim=True) + least)
     return y if weight is None else y * weight

@@ -238,20 +238,34 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     return layer_norms(x, normalized_shape, weight, bias, eps)[0]
 
 
+def require_ending(op: str, x: Any, sizes: tuple[Any, ...], **parameters: Any) -> None:
+    """Refuse a normalized_shape with which the shape of `x` does not end, and parameters of another shape.
+
+    Raises
+    ------
+    ShapeError : always for these.
+    """
+    if not sizes:
+        raise ShapeError(f"{op}(): Expected normalized_shape to be at least 1-dimensional, got normalized_shape = []")
+    if len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
+        wanted = ", ".join(map(str, ("*", *sizes)))
+        raise ShapeError(f"{op}(): Given normalized_shape={list(sizes)}, expected input with shape [{wanted}], but got "
+                         f"input of size {list(x.shape)}")  # fmt: skip
+    for name, given in parameters.items():
+        if given is not None and (given.ndim != len(sizes) or any(m != n for m, n in zip(given.shape, sizes))):
+            raise ShapeError(
+                f"{op}(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(given.shape)} and normalized_shape = {list(sizes)}"
+            )
+
+
 def layer_norms(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """The result of `layer_norm`, the means and the reciprocals of the deviations."""
     sizes = integers(normalized_shape, "layer_norm", "normalized_shape")
     given: Any = eps
     if not isinstance(given, (int, float)) and not hasattr(given, "dtype"):
         raise ArgumentError(f"layer_norm(): argument 'eps' must be a number, not {type(eps).__name__} ({shown(eps)})")
-    if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
-        raise ShapeError(f"layer_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
-    for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None and (given.ndim != len(sizes) or any(m != n for m, n in zip(given.shape, sizes))):
-            raise ShapeError(
-                f"layer_norm(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(given.shape)} and normalized_shape = {list(sizes)}"
-            )
+    require_ending("layer_norm", x, sizes, weight=weight, bias=bias)
     over: dict[str, Any] = {"dim": tuple(range(x.ndim - len(sizes), x.ndim)), "eps": eps}
     if weight is not None and bias is not None:
         return affine_normalize_(x, weight, bias, **over)

@@ -157,7 +157,9 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
     where = () if dims is None else integers(dims, "roll", "dims")
     if not where and len(by) == 1:
         return reshape(roll_(reshape(x, -1), shifts=by, dims=(0,)), x.shape)
-    if not by or len(by) != len(where):
+    if not by:
+        raise ShapeError("roll(): `shifts` required")
+    if len(by) != len(where):
         raise ShapeError(f"roll(): shifts and dimensions must align. shifts: {len(by)}, dims:{len(where)}")
     if x.ndim == 0:
         raise IndexRangeError(f"roll(): Dimension specified as {where[0]} but tensor has no dimensions")

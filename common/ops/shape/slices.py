@@ -141,8 +141,10 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
         )
     if start < 0:
         start = start + extent
-    if length < 0 or start + length > extent:
-        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({extent})")
+    if length < 0:
+        raise ShapeError(f"narrow(): length must be non-negative, got {length}")
+    if start + length > extent:
+        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({extent}).")
     starts = tuple(start if i == axis else 0 for i in range(x.ndim))
     sizes = tuple(length if i == axis else n for i, n in enumerate(x.shape))
     return slice_(x, starts=starts, sizes=sizes, steps=(1,) * x.ndim)
