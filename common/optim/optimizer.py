@@ -125,18 +125,20 @@ class Optimizer(Minimizing, Hooked):
 
         Parameters
         ----------
-        param_group : "params", and options that differ from the defaults.
+        param_group : "params", and options that differ from the defaults; "param_names", if "params" does not name
+            them.
 
         Raises
         ------
-        ArgumentError : something that is not a leaf tensor, or a parameter that is in a group already.
+        ArgumentError : something that is not a leaf tensor, a parameter that is in a group already, or names of only
+            some parameters.
         """
         listed = param_group["params"]
         members = [listed] if isinstance(listed, TensorBase) else list(listed)
         named = sum(isinstance(x, tuple) for x in members)
         if 0 < named < len(members):
             raise ArgumentError("all optimizer params should be with/without names. Some param names are missing")
-        names = [x[0] for x in members if isinstance(x, tuple)]
+        names = [x[0] for x in members if isinstance(x, tuple)] or param_group.get("param_names")
         if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
             raise ArgumentError(
                 "all optimizer param groups should be with/without names. cannot add param group "
@@ -150,7 +152,7 @@ class Optimizer(Minimizing, Hooked):
                 raise ArgumentError("can't optimize a non-leaf Tensor")
             if p in self.state or any(p is q for q in members[:i]):
                 raise ArgumentError("some parameters appear in more than one parameter group")
-        group = self._checked({**param_group, "params": members})
+        group = self._checked({**{k: x for k, x in param_group.items() if k != "param_names"}, "params": members})
         if names:
             group.extra["param_names"] = names
         self.param_groups.append(group)

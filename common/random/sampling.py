@@ -184,7 +184,11 @@ def _require_weights(x: TensorBase, needed: int) -> None:
         least, most = _ends(x.payload)
         if least >= 0 and 0 < most < np.inf:
             return
-    _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
+    _require(
+        x,
+        lambda a: (a >= 0) & (a < np.inf),
+        "invalid multinomial distribution: probability tensor contains either `inf`, `nan` or element < 0: {}",
+    )
     if x.payload.size:
         if x.payload.max(-1).min() == 0:
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -193,6 +193,15 @@ IndexError | ones(2).size(3) | size(): tuple index out of range; given dim=3
 TypeError | list(tensor(1.0)) | iteration over a 0-d tensor
 TypeError | len(tensor(1.0)) | len() of a 0-d tensor
 RuntimeError | tw.arange(0, 3, 0) | step must be nonzero
+RuntimeError | tw.gather(ones(1, 1), 1, ones(2, 2).long()) | Size does not match at dimension 0 expected index [2, 2]
+RuntimeError | tw.scatter(ones(3, 5), 0, ones(2, 2).long(), ones(2, 5, 2)) | Index tensor must have the same number of d
+RuntimeError | ones(3, 2).index_add(0, tensor([0, 1]), ones(2)) | source tensor shape must match self tensor shape
+RuntimeError | tw.eye(-1) | n must be greater or equal to 0, got -1
+RuntimeError | tw.eye(0, -3) | m must be greater or equal to 0, got -3
+RuntimeError | tw.gradient(ones(3, 3), dim=(1, -1)) | dim 1 appears multiple times in the list of dims
+RuntimeError | F.max_pool2d(ones(1, 1, 0, 10), 1) | Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size
+RuntimeError | tw.multinomial(-ones(3), 2, replacement=True) | invalid multinomial distribution
+RuntimeError | tw.empty_permuted((2, 3), (0, 0)) | Duplicate dim not allowed
 RuntimeError | F.layer_norm(ones(2, 3), ()) | Expected normalized_shape to be at least 1-dimensional
 RuntimeError | F.rms_norm(ones(2, 3), (4,)) | Given normalized_shape=[4], expected input with shape [*, 4], but got inpu
 RuntimeError | F.rms_norm(ones(2, 3), (3,), ones(2)) | Expected weight to be of same shape as normalized_shape
@@ -206,7 +215,6 @@ RuntimeError | F.conv2d(ones(2, 2, 4, 4), ones(2, 2, 1, 3), groups=3) | expected
 RuntimeError | F.embedding(ones(2), ones(2)) | 'weight' must be 2-D
 RuntimeError | ones(2, 2).masked_fill(tensor(True), ones(1)) | only supports a 0-dimensional value tensor, but got tenso
 RuntimeError | tw.arange(0.0, float("inf")) | unsupported range: 0.0 -> inf
-RuntimeError | ones(0, 5).view(0, -1) | cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified d
 RuntimeError | ones(2, 2).sum((0, -2)) | dim 0 appears multiple times in the list of dims
 RuntimeError | tw.movedim(ones(2, 3, 4), (0, -3), (1, 2)) | movedim: repeated dim in `source` ([0, -3])
 RuntimeError | tw.movedim(ones(2, 3), (0, 1), (1,)) | source ([0, 1] dims) should contain the same number of dims

@@ -80,6 +80,7 @@ for _name, _f, *_draws in [
     ("lu", lambda x: L["lu"](F.transpose(x, -2, -1))[1:], tall()),
     ("qr", lambda x: L["qr"](F.transpose(x, -2, -1)), tall(2)),
     ("lstsq", lambda x, b: L["lstsq"](x, b)[0], _one, X("n", 2)),
+    ("householder_product", lambda x: L["householder_product"](x, F.narrow(F.sum(x, -2), -1, 0, 0)) + 0, tall()),
     ("svd", lambda x: signless(L["svd"](x, full_matrices=False).U), tall(2)),
     ("cond", lambda x: L["cond"](x), _one),
     ("matrix_norm", lambda x: L["matrix_norm"](x, "nuc"), tall()),

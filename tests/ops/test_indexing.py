@@ -240,7 +240,7 @@ WRONG = {
     "a string": (lambda x: x.__setitem__(0, "a"), ArgumentError, "can't assign a str"),
     "dtypes": (lambda x: x.index_put_((tw.tensor([0]),), tw.tensor(1)), DTypeError, "dtypes match"),
     "negative rows": (lambda x: x.index_add(0, tw.tensor([-1]), x[:1]), IndexRangeError, "index -1 is out"),
-    "source": (lambda x: x.index_copy(0, tw.tensor([0]), x), ShapeError, "source has shape"),
+    "source": (lambda x: x.index_copy(0, tw.tensor([0]), x), ShapeError, "source tensor shape must match"),
     "few": (lambda x: x.masked_scatter(x > 0, tw.zeros(3)), ShapeError, "at least 119 elements"),
     "classes": (lambda x: tw.one_hot(tw.tensor([3]), 3), IndexRangeError, "index 3 is out"),
     "mask of ints": (lambda x: x.masked_fill(tw.tensor([1]), 0), DTypeError, "only supports boolean masks"),

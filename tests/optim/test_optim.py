@@ -264,6 +264,9 @@ def test_groups_can_be_added():
     assert [dict(g)["lr"] for g in optimizer.param_groups] == [0.1, 0.5]
     with pytest.raises(ArgumentError, match="more than one parameter group"):
         optimizer.add_param_group({"params": [("again", a)]})
+    c = tw.nn.Parameter([1.0])
+    with pytest.raises(ArgumentError, match="cannot add param group with names to the optimizer"):
+        tw.optim.SGD([c]).add_param_group({"params": [a], "param_names": ["a"]})
     with pytest.raises(ArgumentError, match="cannot add param group without names to the optimizer"):
         optimizer.add_param_group({"params": [tw.nn.Parameter([1.0])]})
     assert len(optimizer.param_groups) == 2

@@ -82,7 +82,8 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any
             f"{len(sizes)} is not equal to len(physical_layout) = {len(order)}"
         )
     if sorted(order) != list(range(len(sizes))):
-        raise ArgumentError(f"empty_permuted(): physical_layout has each of {len(sizes)} dimensions once, got {order}")
+        wrong = "Duplicate dim not allowed" if all(0 <= d < len(sizes) for d in order) else "Dimension out of range"
+        raise ArgumentError(f"empty_permuted(): {wrong}: physical_layout is {order} for {len(sizes)} dimensions")
     strides, step = [0] * len(sizes), 1
     for d in reversed(order):
         strides[d], step = step, step * (sizes[d] or 1)

@@ -12,7 +12,7 @@ from common.core import mode
 from common.core.allocation import LARGE, refuse_beyond_memory
 from common.core.docstrings import sections_of
 from common.core.dtypes import bool_, default_float, int64
-from common.core.errors import AllocationError, ArgumentError
+from common.core.errors import AllocationError, ArgumentError, ShapeError
 from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
 from common.core.sizes import Dim, meant
@@ -291,5 +291,8 @@ def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
     ------
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     """
+    for name, size in (("n", n), ("m", m)):
+        if type(size) is int and size < 0:
+            raise ShapeError(f"eye(): {name} must be greater or equal to 0, got {size}")
     rows, columns = known_sizes((n, n if m is None else m))
     return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, default_float()))

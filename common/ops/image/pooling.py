@@ -48,7 +48,10 @@ def _windows(
                 f"dilation={d}"
             )
     if any(m == 0 for m in x.shape[1:]):
-        raise ShapeError(f"{op}(): Expected input with non-zero sizes but for the batch, but got {list(x.shape)}")
+        raise ShapeError(
+            f"{op}(): Expected {x.ndim - 1}D or {x.ndim}D (batch mode) tensor with optional 0 dim batch size for input "
+            f"and non-batch dimensions to have positive length, but got: {list(x.shape)}"
+        )
     count = tuple(
         window_count(*each, bool(ceil_mode)) for each in zip(x.shape[2:], size, step, border, apart, strict=True)
     )

@@ -174,6 +174,11 @@ def gather(x: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
         if d != axis and not same(n, limit) and n != limit:
             from common.ops.shape.slices import narrow
 
+            if n > limit:
+                raise ShapeError(
+                    f"gather(): Size does not match at dimension {d} expected index {list(index.shape)} to be no "
+                    f"larger than self {list(x.shape)} apart from dimension {axis}"
+                )
             x = narrow(x, d, 0, n)
     return gather_(x, index, dim=axis)
 

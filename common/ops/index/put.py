@@ -216,7 +216,10 @@ def check_slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, 
     if len(src.shape) != len(wanted) or any(
         not same(m, n) and m != n for m, n in zip(src.shape, wanted, strict=True)
     ):
-        raise ShapeError(f"{op}(): source has shape {list(src.shape)}, index and input ask for {list(wanted)}")
+        raise ShapeError(
+            f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(x.shape)} source.shape = {list(src.shape)} for {index.shape[0]} indices"
+        )
     same_dtype(op, x, src)
     return axis, index
 
@@ -337,7 +340,9 @@ def check_scattered(op: str, x: Any, axis: int, index: Any, src: Any = None) -> 
             )
     if src is None:
         return None
-    if x.ndim != src.ndim or any(not same(m, n) and m > n for m, n in zip(index.shape, src.shape, strict=True)):
+    if x.ndim != src.ndim:
+        raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
+    if any(not same(m, n) and m > n for m, n in zip(index.shape, src.shape, strict=True)):
         raise ShapeError(f"{op}(): expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
     for d, n in enumerate(index.shape):
         src = src if same(n, src.shape[d]) else narrow(src, d, 0, n)

@@ -81,8 +81,8 @@ def same_dtype(op: str, x: Any, source: Any) -> None:
     """
     if source.dtype != x.dtype:
         raise DTypeError(
-            f"{op}(): Expected self.dtype to be equal to src.dtype, got {x.dtype} for the destination and "
-            f"{source.dtype} for the source; convert with .to()"
+            f"{op}() requires the source and destination dtypes match: Expected self.dtype to be equal to src.dtype, "
+            f"got {x.dtype} for the destination and {source.dtype} for the source; convert with .to()"
         )
 
 

@@ -44,7 +44,8 @@ def gradient(x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     axes = [normalize_dim(d, x.ndim, "gradient") for d in dims]
     if len(set(axes)) != len(axes):
-        raise ArgumentError("torch.gradient : dim has duplicates")
+        twice = next(d for d in axes if axes.count(d) > 1)
+        raise ArgumentError(f"torch.gradient : dim {twice} appears multiple times in the list of dims")
     order = integer(edge_order, "gradient", "edge_order")
     if order not in (1, 2):
         raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {order}")

@@ -154,13 +154,9 @@ def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
     if -1 in [n for n in target if isinstance(n, int)]:
         known = numel(tuple(n for n in target if not (isinstance(n, int) and n == -1)))
         total = numel(old)
-        if target.count(-1) > 1:
-            raise ShapeError(f"only one dimension can be inferred, not as many as in the shape '{list(target)}'")
-        if known == 0 and total == 0:
-            raise ShapeError(f"cannot reshape tensor of 0 elements into shape {list(target)} because the unspecified "
-                             "dimension size -1 can be any value and is ambiguous")  # fmt: skip
-        if known == 0 or total % known != 0:
-            raise ShapeError(f"shape '{list(target)}' is invalid for input of size {total}")
+        if target.count(-1) > 1 or known == 0 or total % known != 0:
+            several = "only one dimension can be inferred, " if target.count(-1) > 1 else ""
+            raise ShapeError(f"{several}shape '{list(target)}' is invalid for input of size {total}")
         target = tuple(total // known if isinstance(n, int) and n == -1 else n for n in target)
     if not same(numel(target), numel(old)) and numel(target) != numel(old):
         raise ShapeError(f"shape '{list(target)}' is invalid for input of size {numel(old)}")
