@@ -1,6 +1,6 @@
 """Probability distributions: densities, entropies and draws as programs of ops, so in traces and with gradients too."""
 
-from common.distributions import constraint_registry, constraints, distribution, odds, triangles, unit_interval
+from common.distributions import constraint_registry, constraints, distribution, odds, packed_triangles, unit_interval
 from common.distributions.categories import (
     Categorical,
     MixtureSameFamily,
@@ -73,7 +73,7 @@ from common.distributions.vector_transforms import (
 #: Names of PyTorch's inner modules, such as `utils`.
 broadcast_all, lazy_property = distribution.broadcast_all, distribution.Implied
 clamp_probs, logits_to_probs, probs_to_logits = odds.clamp_probs, odds.logits_to_probs, odds.probs_to_logits
-tril_matrix_to_vec, vec_to_tril_matrix = triangles.tril_matrix_to_vec, triangles.vec_to_tril_matrix
+tril_matrix_to_vec, vec_to_tril_matrix = packed_triangles.tril_matrix_to_vec, packed_triangles.vec_to_tril_matrix
 ConstraintRegistry, LogitRelaxedBernoulli = constraint_registry.ConstraintRegistry, unit_interval.LogitRelaxedBernoulli
 
 __all__ = [

@@ -157,7 +157,7 @@ class TransformerDecoderLayer(_Layer):
         return self._around(3, self._around(2, self._around(1, tgt, attend), look), self._products)
 
 
-class _Stack(Module):
+class _LayerStack(Module):
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
         if not isinstance(layer, Module):
@@ -167,7 +167,7 @@ class _Stack(Module):
         self.num_layers, self.norm = num_layers, norm
 
 
-class TransformerEncoder(_Stack):
+class TransformerEncoder(_LayerStack):
     """Copies of an encoder layer, one after the other.
 
     Parameters
@@ -198,7 +198,7 @@ class TransformerEncoder(_Stack):
         return src if self.norm is None else self.norm(src)
 
 
-class TransformerDecoder(_Stack):
+class TransformerDecoder(_LayerStack):
     """Copies of a decoder layer, one after the other.
 
     Parameters
