@@ -5,6 +5,7 @@ import pytest
 
 import dynamic as tw
 import static
+from common.core.errors import ArgumentError
 
 
 def test_how_pytorch_carries_out_a_step_changes_nothing():
@@ -218,3 +219,24 @@ def test_a_cycle_of_momentum_begins_at_none(engine):
             schedule.step()
     assert seen[0] == 0.95
     assert min(seen) == pytest.approx(0.85, abs=0.02)
+
+
+def test_groups_can_be_added():
+    a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])
+    optimizer = tw.optim.AdamW([("a", a)], lr=0.1)
+    optimizer.add_param_group({"params": [("b", b)], "weight_decay": 0, "lr": 0.5})
+    assert [g["param_names"] for g in optimizer.state_dict()["param_groups"]] == [["a"], ["b"]]
+    a.grad = b.grad = tw.tensor([1.0])
+    optimizer.step()
+    assert a.tolist() == pytest.approx([0.899])
+    assert b.tolist() == pytest.approx([0.5])
+    assert [dict(g)["lr"] for g in optimizer.param_groups] == [0.1, 0.5]
+    with pytest.raises(ArgumentError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [("again", a)]})
+    c = tw.nn.Parameter([1.0])
+    with pytest.raises(ArgumentError, match="cannot add param group with names to the optimizer"):
+        tw.optim.SGD([c]).add_param_group({"params": [a], "param_names": ["a"]})
+    with pytest.raises(ArgumentError, match="cannot add param group without names to the optimizer"):
+        optimizer.add_param_group({"params": [tw.nn.Parameter([1.0])]})
+    assert len(optimizer.param_groups) == 2
+    optimizer.load_state_dict(optimizer.state_dict())
