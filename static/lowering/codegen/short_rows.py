@@ -66,6 +66,8 @@ MOST_ITEMS = 200
 """Operations of all columns."""
 FEWEST_ROWS = LANES // 4
 """Rows of which half a vector is worth writing."""
+FEWEST_TURNED = 256
+"""Rows for which longer ones are written out: the first call takes some 50 to 100 ms more for it."""
 TURNED_ROWS = 64
 """Rows that are turned together."""
 LITERAL = 64
@@ -94,7 +96,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     reduced = any(item.kind == "rows" for item in group.items)
     if columns >= LANES // 2 and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
         return None
-    if columns > CLOSE and any(item.kind == "cols" for item in group.items):
+    if columns > CLOSE and (hint(nest.rows[-1]) < FEWEST_TURNED or any(item.kind == "cols" for item in group.items)):
         return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None

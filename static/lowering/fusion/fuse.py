@@ -22,7 +22,7 @@ from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
-from static.lowering.codegen.short_rows import MOST_COLUMNS, MOST_ITEMS
+from static.lowering.codegen.short_rows import FEWEST_TURNED, MOST_COLUMNS, MOST_ITEMS
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy
 from static.lowering.groups import Group, single
@@ -336,7 +336,8 @@ def _united(one: Group, two: Group, tally: _Tally, late: bool) -> tuple[Sizes, t
 
 
 def _is_short(dims: Sizes, split: int) -> bool:
-    return 2 <= hint(numel(dims[split:])) <= MOST_COLUMNS and hint(numel(dims[:split])) >= LANES
+    columns, rows = hint(numel(dims[split:])), hint(numel(dims[:split]))
+    return 2 <= columns <= MOST_COLUMNS and rows >= (LANES if columns <= CLOSE else FEWEST_TURNED)
 
 
 def _is_sibling(access: Access, item: Item, buffer: int) -> bool:

@@ -44,7 +44,7 @@ def arrays(*shapes, dtype=np.float32):
 def test_columns_have_the_bits_of_the_sum(columns):
     """Compiled for short rows first, then run with one more and many more columns, and with other numbers of rows."""
     pairs, compiled = distances(static), rows(static)
-    for m, n, k in ((17, 21, columns), (40, 7, columns), (5, 33, columns + 1), (2, 3, 70)):
+    for m, n, k in ((5, 257, columns), (17, 21, columns), (40, 7, columns), (5, 33, columns + 1), (2, 3, 70)):
         operands = arrays((m, k), (n, k), (m, n))
         assert_all_same_bits(pairs(*operands), distances(dynamic)(*operands), f"distances {m, n, k}")
     for n, k in ((1030, columns), (19, columns), (4, columns), (19, 40)):
@@ -55,7 +55,7 @@ def test_columns_have_the_bits_of_the_sum(columns):
 @pytest.mark.parametrize("value", [-0.0, np.nan, np.inf])
 @pytest.mark.parametrize("columns", [3, 18])
 def test_what_is_special_stays(value, columns):
-    x = np.full((33, columns), value, np.float32)
+    x = np.full((330, columns), value, np.float32)
     x[1, 1:], x[2, :2] = 0.0, -np.inf
 
     def sums(tw):
@@ -74,7 +74,7 @@ def test_extremes_of_short_rows_have_the_bits_of_the_reduction(columns, special)
 
         return tw.function(lambda x, w: ((x * w).amax(1), (x * w).amin(1), *tw.value_and_grad(loss, (0, 1))(x, w)))
 
-    x, w = arrays((40, columns), (columns,))
+    x, w = arrays((400, columns), (columns,))
     x[3], x[4, 0], x[5, 1:] = 0.0, -0.0, special  # zeros of both signs, and ties
     x[6] = special
     compiled = extremes(static)
@@ -97,11 +97,11 @@ def test_rows_that_fill_half_a_vector_are_read_as_they_lie():
 
 def test_rows_of_some_vectors_are_turned_with_their_results():
     """Softmax in tiles of 64 rows, of batches too; what is written in place is read before."""
-    for shape in ((150, 20), (3, 70, 12), (64, 32), (5, 16)):
+    for shape in ((350, 20), (2, 270, 12), (256, 32), (255, 16)):
         (x,) = arrays(shape)
         f = static.function(lambda x: static.softmax(x, -1))
         assert_all_same_bits([f(x)], [dynamic.softmax(dynamic.tensor(x), -1)], f"softmax of {shape}")
-        assert f.source.count("turn_rows(") == 2 * (shape[-2] >= 16)
+        assert f.source.count("turn_rows(") == 2 * (shape[-2] >= 256)
         exact = np.exp(x.astype(np.float64))
         np.testing.assert_allclose(f(x), exact / exact.sum(-1, keepdims=True), rtol=1e-5)
         parts = static.function(lambda x: static.softmax(x[..., :-1] * x[..., 1:], -1))
