@@ -68,3 +68,17 @@ def test_jacobians_of_nothing(tw, n, part, shape):
         assert jacobian(x).shape == tw.function(jacobian)(x).shape == shape
     hessian = tw.func.hessian(lambda t: t.sin().sum())
     assert hessian(tw.ones(0)).shape == tw.function(hessian)(tw.ones(0)).shape == (0, 0)
+
+
+@ENGINES
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_runs_example_by_example_runs_for_none(tw, compiled):
+    def row(t):
+        u = t * 1
+        u[1:] *= 0.5  # a write to a view has no rule
+        return u
+
+    for mapped in (tw.vmap(row), tw.grad(lambda x: tw.vmap(row)(x).sum())):
+        run = tw.function(mapped) if compiled else mapped
+        assert run(tw.ones(0, 3)).shape == (0, 3)
+        assert run(tw.ones(2, 3)).shape == (2, 3)

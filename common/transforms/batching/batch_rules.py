@@ -18,9 +18,9 @@ from typing import Any
 from common.core import mode
 from common.core.dispatch import apply
 from common.core.errors import ShapeError
-from common.core.op import REGISTRY, Op
+from common.core.op import REGISTRY, Op, out_specs
 from common.core.spec import numel
-from common.ops.create.creation import arange_, made
+from common.ops.create.creation import arange_, full_, made
 from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
@@ -342,6 +342,10 @@ def _rows(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
         apply(op, [bare(x) if column is None else column[i] for x, column in zip(operands, columns)], attrs)
         for i in range(int(count))
     ]
+    if not rows:
+        specs = op.spec(*map(spec_of, operands), **attrs)
+        empty = [lift(made(full_, shape=(0, *spec.shape), value=0, dtype=spec.dtype)) for spec in out_specs(specs)]
+        return tuple(empty) if type(specs) is tuple else empty[0]
     if type(rows[0]) is tuple:
         return tuple([stack(column, 0) for column in zip(*rows, strict=True)])
     return stack(rows, 0)
