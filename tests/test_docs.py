@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 
@@ -129,7 +129,8 @@ def test_public_names_are_documented(engine):
     for name in MODULES:
         module = getattr(engine, name)
         public |= {f"{engine.__name__}.{name}.{n}": getattr(module, n) for n in module.__all__}
-    assert [name for name, x in public.items() if (callable(x) or inspect.ismodule(x)) and not inspect.getdoc(x)] == []
+    told = {name: x for name, x in public.items() if get_origin(x) is None}  # an alias of types cannot be documented
+    assert [name for name, x in told.items() if (callable(x) or inspect.ismodule(x)) and not inspect.getdoc(x)] == []
 
 
 WRITTEN = {

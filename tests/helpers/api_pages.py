@@ -59,6 +59,7 @@ PAGES = {
     "tensors": Page(
         "Tensors", "the class, ways to make one, dtypes and constants", ("create",),
         ("Tensor", *(n for n in surface.CREATION if n not in _DRAWN), *surface.DTYPES, *surface.PLAIN),
+        ("types",),
     ),
     "elementwise": Page("Elementwise functions", "arithmetic, comparisons, powers, activations", ("math", "special")),
     "reductions": Page("Sums, extremes, sorting", "reductions, running results, sorting and searching",
