@@ -49,7 +49,7 @@ def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[
     for name, samples in calls.items():
         if name != "static" and (moved := drift(calls["static"] / samples)) > DRIFT:
             found.append(f"the ratio of static to {name} drifted by {100 * moved:.0f} % {between}: {clock}")
-    if (moved := max(map(drift, calls.values()))) > MOVED:
+    if (moved := max(map(drift, calls.values()), default=0.0)) > MOVED:
         found.append(f"times drifted by {100 * moved:.0f} % {between}: {clock}")
     if "dynamic" in calls and (wide := width(calls["dynamic"], calls["static"])) > WIDTH:
         found.append(f"the interval of the ratio is {100 * wide:.0f} % wide: measure longer (--seconds 30)")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import platform
-import sys
 from collections.abc import Callable
 from functools import cache
 
 from common.compiler.compile import load_ir
 from common.core import mode
+from common.core.subnormal import flushes
 from common.runtime import thread_pool
 
-__all__ = ["flushes", "set_flush_denormal"]
+__all__ = ["set_flush_denormal"]
 
 _SYMBOL = "twingrad_flush_to_zero"
 #: Sets the bits of the mode, or clears them.
@@ -42,7 +42,6 @@ define void @{_SYMBOL}(i64 %wanted) {{
 }}
 """
 _TEXTS = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
-_SMALLEST_NORMAL = sys.float_info.min
 
 
 def set_flush_denormal(on: bool, /) -> bool:
@@ -61,8 +60,8 @@ def set_flush_denormal(on: bool, /) -> bool:
     Returns
     -------
     bool
-        False where the processor has no such mode, and after `set_num_threads` has started threads that compute in the
-        other mode: then nothing has changed.
+        False where the processor has no such mode, and while `set_num_threads` lets other threads compute, which keep
+        the mode that they were started in: then nothing has changed.
 
     Examples
     --------
@@ -80,16 +79,11 @@ def set_flush_denormal(on: bool, /) -> bool:
     if bool(on) == flushes():
         return True
     switch = _switch()
-    if switch is None or thread_pool.has_threads():
+    if switch is None or thread_pool.get_num_threads() > 1:
         return False
     switch(int(bool(on)))
     mode.note_change()
     return flushes() == bool(on)
-
-
-def flushes() -> bool:
-    """Whether arithmetic of the calling thread flushes subnormal numbers to zero, whoever has asked for it."""
-    return _SMALLEST_NORMAL * 0.5 == 0.0
 
 
 @cache

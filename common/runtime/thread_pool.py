@@ -27,13 +27,13 @@ import numpy as np
 from common.compiler import llvm_engine
 from common.compiler.compile import load_native
 from common.compiler.image import outlive
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, StateError
 from common.core.locks import after_fork, make_lock
+from common.core.subnormal import flushes
 from common.runtime import affinity
 from common.runtime import pool_text as text
 
-__all__ = ["SHARE", "define_for_threads", "get_num_threads", "has_threads", "late", "on_change", "set_num_threads",
-           "share"]  # fmt: skip
+__all__ = ["SHARE", "define_for_threads", "get_num_threads", "late", "on_change", "set_num_threads", "share"]
 
 SHARE = "twingrad_share"
 """Symbol of the word that holds the address of ``share``."""
@@ -48,6 +48,8 @@ _pool = _memory[-(_memory.ctypes.data // 8) % text.WORDS :]
 _pool[text.THREADS] = 1
 _count = 1
 _started = 0
+_flushing = False
+"""Whether its threads flush subnormal numbers to zero: as did the thread that has started them."""
 _lock = make_lock()
 _listeners: list[Callable[[], None]] = []
 
@@ -72,6 +74,7 @@ def set_num_threads(n: int) -> None:
     Raises
     ------
     ArgumentError : not an int, or less than 1.
+    StateError : threads were started before, in the other mode of `set_flush_denormal`.
 
     Examples
     --------
@@ -87,6 +90,9 @@ def set_num_threads(n: int) -> None:
     if n < 1:
         raise ArgumentError(f"set_num_threads expects a positive integer, but got {n}")
     with _lock:
+        if n > 1 and _started and _flushing != flushes():
+            was = "was" if _flushing else "was not"
+            raise StateError(f"set_num_threads(): threads were started when set_flush_denormal {was} on and keep to it")
         _count = n
         _fill()
         _pool[text.PATIENCE] = _SPINS if n <= affinity.processors() else 0
@@ -124,14 +130,10 @@ def get_num_threads() -> int:
     return _count
 
 
-def has_threads() -> bool:
-    """Whether threads beside the callers' have been started; they stay until the process ends."""
-    return _started > 0
-
-
 def _start(count: int) -> None:
     """Start threads until there are `count`; those that a smaller number leaves over sleep."""
-    global _started
+    global _started, _flushing
+    _flushing = _flushing if _started else flushes()
     while _started < count:
         own = text.FIRST + text.WORDS * _started
         _pool[own + text.STATE], _pool[own + text.FORBIDDEN] = text.LOOKS_OUT, -1

@@ -31,8 +31,8 @@ from common.control.callback import Callback
 from common.core.op import TRAITS, Op, Refusal
 from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
+from common.core.subnormal import flushes
 from common.kernels.arrays.coordinates import WrongIndex
-from common.runtime.flush_to_zero import flushes
 from static.graph import Graph, Value
 from static.graph.patterns import Copy
 from static.graph.side_effects import gives

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import mode
 from common.core.dtypes import default_changed, default_float
-from common.runtime.flush_to_zero import flushes
+from common.core.subnormal import flushes
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:

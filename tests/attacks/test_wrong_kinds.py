@@ -200,7 +200,7 @@ def test_rows_and_ranges_that_no_memory_holds_are_refused_at_once(engine):
     """Whatever is given a tensor for a list goes through its rows."""
     rows = engine.ones(1, 1).expand(1 << 20, 1 << 20)
     for call in (engine.nn.ModuleList, engine.nn.ParameterList, list, engine.nn.utils.rnn.pad_sequence):
-        with pytest.raises(AllocationError, match="iteration"):
+        with pytest.raises(AllocationError, match=r"iteration|can't allocate memory"):
             call(rows)
     x = engine.ones(3)
     for key in (range(1 << 40), range(0, 1 << 70, 3), range(1 << 40, 0, -1)):

@@ -179,12 +179,13 @@ def _tidy() -> None:
     mode.grad_mode.set(True)
     dynamic.set_printoptions(profile="default")
     dynamic.set_num_threads(1)
+    dynamic.set_flush_denormal(False)
     if isinstance(session := static.get_default_session(), static.InteractiveSession):
         session.close()
-    static.reset_default_graph()
     dynamic.autograd.set_detect_anomaly(False)
     dynamic.set_default_dtype(dynamic.float32)
     dynamic.set_default_device("cpu")
+    static.reset_default_graph()  # refuses where a block is left open
 
 
 def run(

@@ -53,7 +53,7 @@ FORMULAS = {
                             np.maximum(distance(X, Y) - distance(X, Y[::-1]) + 1, 0).mean()),
     "cosine_embedding_loss": (lambda a, b: F.cosine_embedding_loss(a, b, wrap(SIGNS), 0.1), (X, Y),
                               np.where(SIGNS == 1, 1 - COSINE, np.maximum(COSINE - 0.1, 0)).mean()),
-    "multilabel_soft_margin_loss": (F.multilabel_soft_margin_loss, (X, COUNTS > 2),
+    "multilabel_soft_margin_loss": (F.multilabel_soft_margin_loss, (X, (COUNTS > 2) * 1.0),
                                     -np.where(COUNTS > 2, np.log(sigmoid(X)), np.log(sigmoid(-X))).mean()),
 }  # fmt: skip
 
@@ -117,10 +117,10 @@ def test_counts_of_integers():
 
 def test_the_mean_over_labels_is_that_of_the_input_s_last_dimension():
     weight = 0.5 + np.arange(2.0 * X.size).reshape(2, *X.shape)  # more dimensions than the input
-    found = F.multilabel_soft_margin_loss(wrap(X), wrap(COUNTS > 2), wrap(weight[0]), reduction="none")
+    found = F.multilabel_soft_margin_loss(wrap(X), wrap((COUNTS > 2) * 1.0), wrap(weight[0]), reduction="none")
     each = -np.where(COUNTS > 2, np.log(sigmoid(X)), np.log(sigmoid(-X)))
     np.testing.assert_allclose(found.numpy(), (each * weight[0]).mean(1), rtol=1e-12)
-    found = F.multilabel_soft_margin_loss(wrap(X), wrap(COUNTS > 2), wrap(weight), reduction="none")
+    found = F.multilabel_soft_margin_loss(wrap(X), wrap((COUNTS > 2) * 1.0), wrap(weight), reduction="none")
     np.testing.assert_allclose(found.numpy(), (each * weight).sum(1) / X.shape[1], rtol=1e-12)
 
 

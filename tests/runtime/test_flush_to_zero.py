@@ -87,6 +87,16 @@ import dynamic
 dynamic.set_num_threads(2)
 assert dynamic.set_flush_denormal(True) is False and dynamic.set_flush_denormal(False) is True
 assert (dynamic.tensor(1e-30) * 1e-10).item() > 0
+dynamic.set_num_threads(1)
+assert dynamic.set_flush_denormal(True)
+try:
+    dynamic.set_num_threads(2)
+except RuntimeError as error:
+    assert "set_flush_denormal was not on" in str(error)
+else:
+    raise AssertionError("threads of the other mode are used")
+assert dynamic.get_num_threads() == 1 and dynamic.set_flush_denormal(False)
+dynamic.set_num_threads(2)
 """
 
 

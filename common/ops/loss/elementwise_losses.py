@@ -6,7 +6,7 @@ from typing import Any
 
 from common.core.dispatch import apply, called
 from common.core.docstrings import sections_of
-from common.core.dtypes import promote
+from common.core.dtypes import bool_, promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.ops._define import composite
@@ -76,12 +76,18 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
+    target = _numbers(target, input)
     if weight is None:
         check_reduction(reduction)
         broadcast_shapes(input.shape, target.shape, op="mse_loss")
         return apply(squared_, (input, target), known_reduction(reduction))
     difference = input - target
     return _averaged(difference * difference, weight, input, reduction)
+
+
+def _numbers(target: Any, input: Any) -> Any:
+    """Bools as 0 and 1, as PyTorch's own kernels of losses take them; its composed losses refuse to subtract them."""
+    return target.to(input.dtype) if target.dtype == bool_ else target
 
 
 @sections_of(mse_loss)
@@ -112,7 +118,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         raise ArgumentError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return called(reduced(smooth_l1_piece(input - target, beta), reduction), "SmoothL1LossBackward0")
+    return called(reduced(smooth_l1_piece(input - _numbers(target, input), beta), reduction), "SmoothL1LossBackward0")
 
 
 def huber_loss(

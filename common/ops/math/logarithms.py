@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from common.core.dtypes import bool_
 from common.core.op import Op
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
@@ -11,6 +13,14 @@ from common.ops._samples import positive
 from common.ops.math.transcendental import sigmoid
 
 _LN2, _LN10 = math.log(2), math.log(10)
+
+
+def _less(a: Any, b: Any) -> Any:
+    """a - b; of bools too, which `-` refuses."""
+    a, b = (x * 1.0 if isinstance(x, bool) or getattr(x, "dtype", None) == bool_ else x for x in (a, b))
+    return a - b
+
+
 
 exp2 = elementwise(
     "exp2", e.exp2, (lambda g, y: g * (y * _LN2),), doc="2 ** x. d/dx = y ln 2.", domain="float", costly=True
@@ -32,14 +42,14 @@ hypot: Op = elementwise(
 )  # fmt: skip
 logaddexp = elementwise(
     "logaddexp", lambda a, b: e.logaddexp(a, b),
-    (lambda g, a, b: g * sigmoid(a - b),
-     lambda g, a, b: g * sigmoid(b - a)),
+    (lambda g, a, b: g * sigmoid(_less(a, b)),
+     lambda g, a, b: g * sigmoid(_less(b, a))),
     doc="log(e^a + e^b). d/da = sigmoid(a - b), d/db = sigmoid(b - a).", domain="float", costly=True,
 )  # fmt: skip
 logaddexp2 = elementwise(
     "logaddexp2", lambda a, b: e.logaddexp2(a, b),
-    (lambda g, a, b: g * sigmoid((a - b) * _LN2),
-     lambda g, a, b: g * sigmoid((b - a) * _LN2)),
+    (lambda g, a, b: g * sigmoid(_less(a, b) * _LN2),
+     lambda g, a, b: g * sigmoid(_less(b, a) * _LN2)),
     doc="log2(2^a + 2^b). d/da = sigmoid((a - b) ln 2), d/db = sigmoid((b - a) ln 2).", domain="float", costly=True,
 )  # fmt: skip
 
