@@ -62,8 +62,12 @@ def test_a_loop_that_is_endless_in_compiled_code_alone_is_ended(path, monkeypatc
 
 
 def test_a_press_during_a_watched_call_is_the_users():
-    with pytest.raises(KeyboardInterrupt):
-        patience.Patience(pytest.fail, limit=60).call(lambda: os.kill(os.getpid(), signal.SIGINT), "it")()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born deaf to it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            patience.Patience(pytest.fail, limit=60).call(lambda: os.kill(os.getpid(), signal.SIGINT), "it")()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 LINES = {"loop": "mine.py:5: return tw.while_loop(lambda s: (s > -1)", "python": "mine.py:"}
