@@ -43,26 +43,6 @@ def known_attrs(node_name: str | None, **values: Any) -> Attrs:
     return Attrs(node_name=node_name, **values)
 
 
-_interned: dict[tuple[Any, ...], Attrs] = {}
-
-
-def interned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Attributes that are equal as one object, so that what follows from them is found by it; with lists, as they are.
-
-    Equality does not tell 0, 0.0 and False apart, nor do recipes of ops with operands.
-    """
-    key = tuple(attrs.items())
-    try:
-        found = _interned.get(key)
-    except TypeError:  # an attribute without a hash
-        return attrs
-    if found is None:
-        if len(_interned) >= 4096:
-            _interned.clear()
-        found = _interned[key] = Attrs(**attrs)
-    return found
-
-
 def called(y: Any, node_name: str, *operands: Any) -> Any:
     """`y`, a function's result, with its node shown under the name of the function; nothing if it is an operand."""
     node = getattr(y, "grad_fn", None)

@@ -70,8 +70,7 @@ def _composite(self: Recipe) -> None:
     def first(*operands: Any) -> Any:
         from common.evaluate.straight_line import straight_forward
 
-        if self.run is first:
-            self.run = straight_forward(self) or general
+        self.run = straight_forward(self) or general
         return self.run(*operands)
 
     def general(*operands: Any) -> Any:

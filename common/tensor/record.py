@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dispatch import NO_ATTRS, Attrs, apply_at_home, interned, interprets
+from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
 from common.core.dtypes import default_changed, number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
@@ -111,8 +111,7 @@ def _tape() -> Tape:
 @interprets(TensorBase)
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    attrs = (attrs if type(attrs) is Attrs else interned(attrs)) if attrs else NO_ATTRS
-    if (made := eager.applied(op, attrs, *operands)) is not None:
+    if (made := eager.applied(op, attrs or NO_ATTRS, *operands)) is not None:
         return made
     if mode.tracing:
         if (level := mode.dual_level.get()) is not None:
@@ -123,6 +122,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             profile.begin()
     payloads: Any
     edges: Any
+    if not attrs:
+        attrs = NO_ATTRS
     if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.payload) is _ndarray:
         payloads = (data,)
         found = eager.find(op, attrs, data)

@@ -13,7 +13,6 @@ draws random numbers, brings large arrays of its own, or records differently whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from common.core.dispatch import NO_ATTRS
 from common.core.dtypes import default_changed
 from common.core.op import Op
 from common.core.size_tuples import Size
-from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.random.draw_counts import refuse_draws
 from common.runtime.tape_state import KnownLine
@@ -35,6 +33,9 @@ from dynamic.eager.op_lines import OpLine
 
 #: Classes of operands of which nothing but the form counts.
 KINDS: frozenset[Any] = frozenset((Tensor, Parameter))
+
+#: Classes of operands that count as other arguments do.
+_PLAIN = frozenset((bool, int, float, type(None)))
 
 OFTEN = 12
 """The call that is written down: that takes about as long as it saves in so many."""
@@ -60,23 +61,25 @@ class Memory:
         self._calls: dict[Any, int] = {}
         default_changed.append(self.known.clear)
 
-    def meet(self, arguments: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    def meet(self, tensors: tuple[Any, ...], others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
         """What a call comes to that `eager.recalled` does not know, once it has come often; else NotImplemented.
 
         Parameters
         ----------
-        arguments : tensors, lists and tuples of them, and plain data; the first has a tensor.
+        tensors : arguments that may be tensors, numbers, or one list or tuple of tensors.
+        others : all other arguments.
+        function : of `tensors`.
         """
-        flat = [z for x in arguments for z in (x if _has_tensors(x) else (x,))]
-        if mode.tracing or not flat or type(flat[0]) not in KINDS:
+        operands = tensors[0] if type(tensors[0]) in (list, tuple) else tensors
+        if mode.tracing or not all(map(_is_operand, operands)) or type(next(iter(operands), None)) not in KINDS:
             return NotImplemented
+        key = tuple(map(_identity, (*operands, len(operands), *others)))
         try:
-            key = (*map(_identity, flat), *(len(x) for x in arguments if _has_tensors(x)))
             line = self.known.get(key)
         except TypeError:  # an argument without a hash
             return NotImplemented
         if line is None:
-            if not all(type(x) in KINDS or _is_kept(x) for x in flat):  # nor is it kept alive
+            if not all(map(_is_kept, others)):  # nor is it kept alive
                 return NotImplemented
             calls = self._calls[key] = self._calls.get(key, 0) + 1
             if calls < OFTEN:
@@ -84,37 +87,28 @@ class Memory:
                     self.known.clear()
                     self._calls.clear()
                 return NotImplemented
-            line = self.known[key] = _learnt(_of_flat(function, arguments), flat) or NotImplemented
+            line = _learnt(function if operands is tensors else lambda *x: function(x), operands) or NotImplemented
+            self.known[key] = line
         if line is NotImplemented:
-            eager.keep(line, self, *arguments)
+            eager.keep(line, self, *tensors, *others)
             return line
         if len(line.held) < _LIMIT:  # else arguments that are equal come as ever new objects
-            line.held += [self, *(x for x in flat if type(x) not in KINDS)]
-            eager.keep(line, self, *arguments)
-        return line(*[x for x in flat if type(x) in KINDS])
+            line.held += [self, others]
+            eager.keep(line, self, *tensors, *others)
+        return line(*[x for x in operands if type(x) in KINDS])
 
 
-def _has_tensors(x: Any) -> bool:
-    return type(x) in (list, tuple) and bool(x) and type(x[0]) in KINDS
-
-
-def _of_flat(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """A function of all that arguments hold, in one row."""
-
-    def call(*flat: Any) -> Any:
-        left = iter(flat)
-        return function(*(type(x)(islice(left, len(x))) if _has_tensors(x) else next(left) for x in arguments))
-
-    return call
+def _is_operand(x: Any) -> bool:
+    return type(x) in KINDS or type(x) in _PLAIN
 
 
 def _identity(x: Any) -> Any:
     """What tells an argument from others: equality does not tell 1 from 1.0 and True, nor 0.0 from -0.0."""
     if type(x) in KINDS:
         return x.payload.shape, x.payload.dtype
-    if type(x) is tuple:
-        return tuple(map(type, x)), x
-    return type(x), x if x or x is None else repr(x)
+    return (tuple(map(type, x)) if type(x) is tuple else type(x)), (
+        x if x or x is None or type(x) is tuple else repr(x)
+    )
 
 
 def _is_kept(x: Any) -> bool:
@@ -124,7 +118,7 @@ def _is_kept(x: Any) -> bool:
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> KnownLine | None:
     """The line that applies what `function` does, or None; written down twice, and compared."""
-    forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
+    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     made = []
     try:
         for recorded in (True, False):
@@ -161,7 +155,7 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
         lines = general(tensors, sequences, call)
         if not sequences:
             return _body(tensors, call, lines)
-        return lines if tensors or len(sequences) > 1 else _body(sequences, call, lines)
+        return lines if tensors or len(sequences) > 1 else _sequence_body(sequences[0], call, lines)
 
     return body, {"eager_": eager, "memory_": memory}
 
@@ -187,22 +181,17 @@ def applying(general: Template) -> Template:
 
 
 def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
-    """The lines of a public function of tensors, or of one sequence of them, that remembers.
-
-    Parameters
-    ----------
-    general : the lines of one that does not.
-    """
+    """The lines of a public function of tensors that remembers; `general` are those of one that does not."""
     others = _others(tensors, call)
     if not tensors or others is None:
         return general
-    given = ", ".join([*tensors, *others])
-    return [
-        f"y_ = eager_.recalled(memory_, {given})",
-        f"if y_ is None: y_ = memory_.meet(({given},), lambda {given}: {call})",
-        "if y_ is not NotImplemented: return y_",
-        *general,
-    ]
+    return _remembering(tensors, others, ", ".join(tensors), call, general)
+
+
+def _sequence_body(sequence: str, call: str, general: list[str]) -> list[str]:
+    """The same of a function of one sequence of tensors."""
+    others = _others([sequence], call)
+    return general if others is None else _remembering([sequence], others, sequence, call, general)
 
 
 def _others(tensors: list[str], call: str) -> list[str] | None:
@@ -214,3 +203,13 @@ def _others(tensors: list[str], call: str) -> list[str] | None:
     if not text.startswith("_function(") or not all(map(str.isidentifier, names)) or not {*tensors} <= {*names}:
         return None
     return [*(name for name in names if name not in tensors), *(["listed"] if listed else [])]
+
+
+def _remembering(tensors: list[str], others: list[str], given: str, call: str, general: list[str]) -> list[str]:
+    passed, apart = "".join(f"{x}, " for x in tensors), "".join(f"{x}, " for x in others)
+    return [
+        f"y_ = eager_.recalled(memory_, {passed}{apart})",
+        f"if y_ is None: y_ = memory_.meet(({passed}), ({apart}), lambda {given}: {call})",
+        "if y_ is not NotImplemented: return y_",
+        *general,
+    ]

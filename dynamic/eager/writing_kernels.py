@@ -21,7 +21,6 @@ from common.core import mode
 from common.core.members import give
 from common.core.op import Op
 from common.core.source_lines import user_files, user_frame
-from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.fused_lines import DelayedOp, expressions
 from common.evaluate.kernels import filled
@@ -135,7 +134,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
     """``run(arrays)`` that does in place what a function does to tensors of these forms, or False."""
-    forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
+    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     try:
         with mode.GradSwitch(False), refuse_draws():
             line = OpLine(forms)
