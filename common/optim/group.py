@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
-from weakref import WeakMethod
 
 import numpy as np
 
@@ -36,8 +35,7 @@ class ParameterGroup(MutableMapping[str, Any]):
     ----------
     numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
     fixed : all other options.
-    term_added : weakly, what is called when an option is no longer 0, of which a term had been left out; its optimiser
-        sets it.
+    optimizer : weakly, the optimiser that makes the state of a term which an option brings in.
     extra : further entries, which no update reads: those of `common.optim.execution`, and learning rate schedulers'.
 
     Raises
@@ -57,7 +55,7 @@ class ParameterGroup(MutableMapping[str, Any]):
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}
         self._structural, self._optional = structural, optional
-        self.term_added: WeakMethod[Callable[[ParameterGroup], None]] | None = None
+        self.optimizer: Callable[[], Any] | None = None
         self._whole: dict[str, tuple[bool, ...]] = {}
         self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
@@ -73,7 +71,7 @@ class ParameterGroup(MutableMapping[str, Any]):
                 self._note_kinds(name, parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "term_added": None}  # a copy belongs to the copy of its optimiser
+        return {**self.__dict__, "optimizer": None}  # a copy belongs to the copy of its optimiser
 
     def _note_kinds(self, name: str, parts: Any) -> None:
         """Remember which numbers of an option are ints."""
@@ -106,9 +104,9 @@ class ParameterGroup(MutableMapping[str, Any]):
             self.numbers[key] = (_number(key, value),)
             del self.fixed[key]
             self._note_kinds(key, (value,))
-            tell = None if self.term_added is None else self.term_added()
-            if tell is not None:
-                tell(self)
+            optimizer = None if self.optimizer is None else self.optimizer()
+            if optimizer is not None:
+                optimizer.make_state(self)
             return
         if key == "params" or (key in self.fixed and value != self.fixed[key]):
             raise ArgumentError(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any
-from weakref import WeakMethod
+from weakref import ref
 
 import numpy as np
 
@@ -157,15 +157,15 @@ class Optimizer(Minimizing, Hooked):
         if names:
             group.extra["param_names"] = names
         self.param_groups.append(group)
-        group.term_added = WeakMethod(self._make_state)
-        self._make_state(group)
+        group.optimizer = ref(self)
+        self.make_state(group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for group in self.param_groups:
-            group.term_added = WeakMethod(self._make_state)
+            group.optimizer = ref(self)
 
-    def _make_state(self, group: ParameterGroup) -> None:
+    def make_state(self, group: ParameterGroup) -> None:
         """Make what the updates of a group need and its parameters do not have; programs are traced anew."""
         for p in group.params:
             make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
