@@ -130,7 +130,7 @@ def test_steps_do_not_grow(step, without_collector):
     tracemalloc.start()
     try:
         gc.collect()
-        external_writes.settle()  # notes on arrays that numpy() has handed out wait for a while, some hundred kB at most
+        external_writes.settle()  # notes on arrays that numpy() handed out wait, some hundred kB at most
         before = tracemalloc.get_traced_memory()[0]
         steps(count)
         external_writes.settle()
