@@ -110,6 +110,7 @@ def test_new_shapes_need_no_recipe():
 
 def test_what_is_not_known_is_left_to_the_general_way():
     op, x = REGISTRY["neg"], wrap(np.ones((2, 3), np.float32))
+    record(op, (x,), NO_ATTRS)  # which makes its recipe
 
     class Own(Tensor):
         """A class of the user's."""
