@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+from common.core import mode
 from common.core.dispatch import NO_ATTRS, Attrs
 from common.core.op import REGISTRY
 from common.core.source_lines import locate
@@ -108,6 +109,16 @@ def test_new_shapes_need_no_recipe():
         assert eager.applied(op, NO_ATTRS, x, wrap(np.ones((9, 2, 3), np.float32))) is None
 
 
+@pytest.fixture
+def nothing_watches():
+    """Watched views that other tests have left keep ops on the general way; they are put back."""
+    left = dict(mode.tracing)
+    mode.tracing.clear()
+    yield
+    mode.tracing.update(left)
+
+
+@pytest.mark.usefixtures("nothing_watches")
 def test_what_is_not_known_is_left_to_the_general_way():
     op, x = REGISTRY["neg"], wrap(np.ones((2, 3), np.float32))
     record(op, (x,), NO_ATTRS)  # which makes its recipe
