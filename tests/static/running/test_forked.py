@@ -15,7 +15,7 @@ from common.core import garbage as collecting, locks
 rng = random.Random(SEED)
 signal.alarm(110)  # ends the process, whatever waits
 x = np.linspace(-1, 1, 8, dtype=np.float32)
-serial = iter(range(1000))
+serial = iter(range(10**6))
 
 def compiled():
     a, b = next(serial) + 0.5, 1.25
@@ -42,7 +42,7 @@ def computes():
 def forked():
     "Fork; the child computes within a bound."
     global serial
-    own = iter(range(1000 * (next(serial) + 1), 10**9))  # no program of the parent
+    own = iter(range(10**6 * (next(serial) + 1), 10**12))  # no program of the parent
     start, child = time.perf_counter(), os.fork()
     if not child:
         serial = own
