@@ -8,6 +8,7 @@ source, because everything else on the way is skipped.
 from __future__ import annotations
 
 import ast
+import bdb
 import pdb  # noqa: T100  a debugger is what this is
 from collections.abc import Callable
 from functools import partial
@@ -33,8 +34,8 @@ def debug(
     The debugger stops at the user's line of each op, first forward, then those of a backward pass inside the program.
     `step` runs the op; `result` is what the last one gave, `operands` what this one takes, `node` the op itself, and
     `values` everything so far by the names of the printed graph (``values["%3"]``). The other commands of pdb work as
-    well: `break file:line`, `continue`, `list`, `quit`. Nothing outside is changed: state that the program would write
-    is copied.
+    well: `break file:line`, `continue`, `list`, `quit`. A breakpoint ends with the call. Nothing outside is changed:
+    state that the program would write is copied.
 
     Parameters
     ----------
@@ -74,7 +75,13 @@ def debug(
         if not (stream is None or hasattr(stream, method)):
             raise ArgumentError(f"debug(): argument '{name}' must be a file, not {type(stream).__name__}")
     debugger = _Debugger(skip=["*"], stdin=stdin, stdout=stdout, nosigint=True)
-    if not debugger.runcall(walk):
+    before = set(bdb.Breakpoint.bpbynumber)
+    try:
+        finished = debugger.runcall(walk)
+    finally:
+        for point in set(bdb.Breakpoint.bpbynumber) - before:  # pdb would keep it for the whole process
+            point.deleteMe()
+    if not finished:
         return None
     return [np.array(values[v.key]) for v in call.graph.outputs]
 

@@ -67,6 +67,8 @@ def test_the_debugger_takes_breakpoints_and_can_be_left(loss):
     assert "Breakpoint 1 at" in text
     assert "'mul'" in text
     assert results is None
+    _, text = debug(loss, np.ones((3, 2), F32), commands=["s", "c"])
+    assert text.count("loss()") == 2  # no breakpoint is left for the next call
 
 
 def test_the_debugger_shows_the_values_of_the_compiled_call():
