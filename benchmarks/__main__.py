@@ -38,8 +38,8 @@ def parser() -> argparse.ArgumentParser:
                    "time on each; the address of its scheduler")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
-    p.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted; "
-                   "default: the newest")  # fmt: skip
+    p.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted "
+                   "or unstable; default: the newest")  # fmt: skip
     p.add_argument("--readme", metavar="PATH", type=Path, help="write a short table between this file's markers")
     p.add_argument("--results", metavar="PATH", type=Path, help="write all tables between this file's markers")
     return p

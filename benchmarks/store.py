@@ -83,6 +83,8 @@ MIXED = ("quick", "threads", "machine.commit", "machine.cpu", "machine.packages"
 def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tuple[Path, dict[str, dict[str, Any]]]:
     """Return where a run is stored, and by key what an earlier one, that it goes on with, has finished.
 
+    What failed there, and what was unstable, is not finished.
+
     Parameters
     ----------
     wanted : str or None
@@ -107,4 +109,4 @@ def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tup
         if before != now:
             raise ValueError(f"{earlier} was measured with {inner or outer} {before}, this run has {now}; "
                              "without --resume everything is measured")  # fmt: skip
-    return path or earlier, {w["key"]: w for w in record["workloads"] if not w["error"]}
+    return path or earlier, {w["key"]: w for w in record["workloads"] if not w["error"] and not w.get("unstable")}

@@ -52,7 +52,8 @@ def run_parser(word: str = "run") -> argparse.ArgumentParser:
         how.add_argument("--starts", action=argparse.BooleanOptionalAction, default=True, help="one-off costs too")
         how.add_argument("--sweep", metavar="NAME=N,N", default="", help="measure at several sizes, as n=10,100,1000")
         how.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also PyTorch and JAX")
-        how.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted")
+        how.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted "
+                         "or unstable")  # fmt: skip
     return p
 
 

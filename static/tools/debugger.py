@@ -79,8 +79,9 @@ def debug(
     try:
         finished = debugger.runcall(walk)
     finally:
-        for point in set(bdb.Breakpoint.bpbynumber) - before:  # pdb would keep it for the whole process
-            point.deleteMe()
+        for point in bdb.Breakpoint.bpbynumber:
+            if point is not None and point not in before:  # pdb would keep it for the whole process
+                point.deleteMe()
     if not finished:
         return None
     return [np.array(values[v.key]) for v in call.graph.outputs]

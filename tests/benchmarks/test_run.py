@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 from argparse import Namespace
@@ -147,7 +148,8 @@ def test_a_run_goes_on_with_what_its_record_holds(no_processes, tmp_path):
     begun = {"machine": {"commit": "abc", "cpu": "c", "packages": {}}, "quick": False, "threads": 1}
     path = tmp_path / "run.json"
     failed = {**result.as_json(), "key": "other", "error": "no memory"}
-    store.save(path, {**begun, "workloads": [result.as_json(), failed]})
+    unstable = {**result.as_json(), "key": "third", "unstable": ["times drifted: measure longer"]}
+    store.save(path, {**begun, "workloads": [result.as_json(), failed, unstable]})
     assert store.resumed(None, path, begun) == (path, {})
     where, finished = store.resumed(str(path), None, begun)
     assert (where, list(finished)) == (path, ["fake"])
@@ -157,6 +159,25 @@ def test_a_run_goes_on_with_what_its_record_holds(no_processes, tmp_path):
     for change in ({"quick": True}, {"threads": 2}, {"machine": {**begun["machine"], "commit": "abd"}}):
         with pytest.raises(ValueError, match="this run has"):
             store.resumed(str(path), None, {**begun, **change})
+
+
+@pytest.mark.parametrize(("unstable", "turns"), [(0, 1), (2, 3), (9, 4)])
+def test_what_is_unstable_is_measured_again(unstable, turns, no_processes, monkeypatch):
+    spans = []
+
+    def interleave(calls, *_, **__):
+        spans.append(len(spans))
+        return {name: np.full(21, 1.0 + len(spans)) for name in calls}
+
+    def objections(calls, _):
+        return ["drifted"] if calls["static"][0] <= 1 + unstable else []
+
+    monkeypatch.setattr(run, "interleave", interleave)
+    monkeypatch.setattr(stability, "objections", objections)
+    result = run.measure(FakeWorkload(), pair(), dataclasses.replace(EFFORT, again=3))
+    assert len(spans) == turns
+    assert result.call("static").value == 1.0 + turns  # the last time stands, whatever it says
+    assert bool(result.unstable) == (unstable >= turns)
 
 
 def test_the_short_table_has_a_line_per_workload_and_the_known_peers(no_processes):
