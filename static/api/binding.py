@@ -109,11 +109,11 @@ def bind_of_programs(names: dict[str, Any]) -> dict[str, Any]:
 
 
 def bind_room(names: dict[str, Any]) -> dict[str, Any]:
-    """A room that is a function, too."""
+    """Rooms of this engine alone."""
     return {name: importlib.import_module(f"static.{name}") for name in names}
 
 
-ROOMS: dict[str, Any] = {"export": None}
+ROOMS: dict[str, Any] = {"export": None, "summary": None}
 
 
 #: Graphs and sessions; loaded when one of these names is first asked for.

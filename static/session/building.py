@@ -15,6 +15,7 @@ class GraphKeys:
     GLOBAL_VARIABLES = "variables"
     TRAINABLE_VARIABLES = "trainable_variables"
     UPDATE_OPS = "update_ops"
+    SUMMARIES = "summaries"
 
 
 class Building(Protocol):

@@ -92,7 +92,7 @@ PAGES = {
         ("function", "compile", *surface.CONTROL, *surface.ACTS, *surface.HOST, "compare", "debug", "nan_watch", "njit",
          *EXPORTS, *surface.THREADS), ("jit", "tree_util"),
     ),
-    "sessions": Page("Graphs and sessions", "what `static` has of TensorFlow 1", (), tuple(SESSION)),
+    "sessions": Page("Graphs and sessions", "what `static` has of TensorFlow 1", (), tuple(SESSION), ("summary",)),
     "random": Page("Random numbers", "generators, draws, distributions", (), (*_DRAWN, *surface.RANDOM),
                    ("random", "distributions")),
     "data": Page("Files and data", "saving and loading, data sets and loaders", (), tuple(surface.OUTSIDE),
@@ -120,6 +120,7 @@ def modules(engine: Any) -> Iterator[tuple[str, Any]]:
     root = engine.__name__
     found = [m.name for m in pkgutil.walk_packages(dynamic.__path__, "dynamic.")]
     paths = [name.partition(".")[2] for name in found if not name.startswith("dynamic.eager")]
+    paths += [name for name in engine.__all__ if inspect.ismodule(getattr(engine, name)) and name not in paths]
     todo = [(path, importlib.import_module(f"{root}.{path}")) for path in paths]
     for path, module in todo:
         if hasattr(module, "__all__"):
