@@ -89,7 +89,7 @@ def in_short(results: list[Result], about: dict[str, Any], peers: list[str], thr
             for result in results for row in [call_row(result)]]  # fmt: skip
     whole = [row for row, result in zip(rows, results, strict=True) if not result.calls or "-" not in row[4:]]
     whole = whole or rows
-    left = f" Workloads that not all of these run stand on the page of all tables: {len(rows) - len(whole)}."
+    left = f" The page of all tables has the workloads that some of these do not run ({len(rows) - len(whole)})."
     parts = [first_line(unstable[0])] if unstable else []
     parts.append(f"{about['cpu']}, {used}: time per call; how many times as fast static is as dynamic{others}."
                  f"{left * (len(whole) < len(rows))}")  # fmt: skip

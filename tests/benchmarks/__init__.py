@@ -1,1 +1,1 @@
-"""The measuring library measures what it says."""
+"""Tests of `benchmarks`: what is measured, compared and shown."""

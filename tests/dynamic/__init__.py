@@ -1,1 +1,1 @@
-"""The eager engine: the semantics of PyTorch."""
+"""Tests of the eager engine: the semantics of PyTorch, and the fast paths."""

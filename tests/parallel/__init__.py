@@ -1,0 +1,1 @@
+"""Tests of `common.parallel`: training by several processes."""

@@ -1,0 +1,1 @@
+"""Tests of the compiling engine, a folder per room, and the programs that they share."""

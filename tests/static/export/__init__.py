@@ -1,0 +1,1 @@
+"""Tests of `static.export`: files, C libraries, numba modules and ONNX models."""

@@ -1,0 +1,1 @@
+"""Tests of `static.session`: graphs that are built first."""
