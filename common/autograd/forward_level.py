@@ -21,7 +21,7 @@ from common.core.dispatch import apply
 from common.core.errors import GradientError, NotDefinedError
 from common.core.op import Op
 from common.core.switching import Setting
-from common.core.weak import WhileKeysLive, forgetting
+from common.core.weak import Alive, WhileKeysLive, forgetting
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
@@ -51,6 +51,7 @@ class Level:
 
     def __init__(self) -> None:
         self._duals: dict[int, _Dual] = {}
+        self._own: Alive[Any] = Alive()
         self._nodes: WhileKeysLive[Node, tuple[Any, Any]] = WhileKeysLive()
         self.forget = self._duals.clear
 
@@ -74,6 +75,18 @@ class Level:
         """Give a tensor a tangent; it lives as long as the tensor."""
         key, duals = id(x), self._duals
         duals[key] = _Dual(forgetting(x, duals, key), tangent, made)
+
+    def copy(self) -> Level:
+        """A level of its own with the same tangents, which stay there when this one is left."""
+        made = Level()
+        for holder, tangent, by_user in list(self._duals.values()):
+            if (x := holder()) is not None:
+                made.set(x, tangent, by_user)
+        return made
+
+    def is_own(self, edge: Any) -> bool:
+        """Whether a gradient would go to a leaf that only stands for an operand without history."""
+        return edge in self._own
 
     def hand_on(self, x: TensorBase, made: TensorBase) -> None:
         """Give a tensor that takes the place of another one its tangent."""
@@ -146,7 +159,7 @@ class Level:
             isinstance(x, TensorBase) and x.requires_grad for x in (*operands, *tangents)
         )
         with mode.enable_grad(), Setting(packers, ()):
-            moving = [x if t is None else _own_slot(x) for x, t in zip(operands, tangents, strict=True)]
+            moving = [x if t is None else self._own_slot(x) for x, t in zip(operands, tangents, strict=True)]
             again = record(op, moving, attrs)
             outputs = again if isinstance(again, tuple) else (again,)
             places = [i for i, y in enumerate(outputs) if y.requires_grad]
@@ -168,6 +181,14 @@ class Level:
                 tangent = tangent.clone()  # rules may hand on what they were given; a later write is to this one only
             moved[i] = tangent
         return moved
+
+    def _own_slot(self, x: TensorBase) -> TensorBase:
+        """A tensor of the same elements and history whose gradient is a value of its own."""
+        if x.requires_grad:
+            return view_of(x)
+        leaf: TensorBase = x.detach().requires_grad_()
+        self._own.add(leaf)
+        return leaf
 
     def saved_tensors(self, node: Node) -> Sequence[Any]:
         """What a node has saved, as tensors with the tangents of the operands and results that they were."""
@@ -291,8 +312,3 @@ def _materialized(x: Any, tangent: Any, ctx: Any) -> Any:
     if tangent is None and ctx._materialize and isinstance(x, TensorBase) and x.dtype.kind == "f":
         return zeros_like(x.detach())
     return tangent
-
-
-def _own_slot(x: TensorBase) -> TensorBase:
-    """A tensor of the same elements and history whose gradient is a value of its own."""
-    return view_of(x) if x.requires_grad else x.detach().requires_grad_()

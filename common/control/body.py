@@ -7,7 +7,7 @@ adds up the same numbers in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,10 @@ class Body:
             self._reached = outputs, collect(outputs, self.start)
             self._captured = captured_edges(self._reached[1], outputs, self.start, own)
         return self._captured
+
+    def forget(self, unwanted: Callable[[Edge], bool]) -> None:
+        """Take edges out of `captured`."""
+        self._captured = [edge for edge in self.captured if not unwanted(edge)]
 
     def order(self, roots: list[Edge]) -> list[Node]:
         """The nodes of the run that some results reach, as a backward pass handles them."""

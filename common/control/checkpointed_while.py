@@ -41,15 +41,28 @@ Condition = Callable[[list[TensorBase]], TensorBase]
 NAME = "while_loop"
 
 
-def run_thinned(step: Step, holds: Condition, given: list[TensorBase], size: int) -> list[TensorBase]:
-    """Run a while loop that keeps at most `size` states, and put it on the tape if a gradient may be wanted.
+class Thinning(NamedTuple):
+    """A while loop to be run that keeps at most `size` states for its gradient."""
+
+    step: Step
+    holds: Condition
+    given: list[TensorBase]
+    size: int
+
+
+def run_thinned(asked: Thinning) -> list[TensorBase]:
+    """Run such a loop, and put it on the tape if a gradient may be wanted.
 
     Raises
     ------
     ArgumentError : the size is less than 2, or the body writes to a tensor from outside.
     """
+    step, holds, given, size = asked
     if size < 2:
         raise ArgumentError(f"while_loop: checkpoint is {size}; at least two states are kept")
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        pushed: list[TensorBase] = level.push(asked)
+        return pushed
     request = Request(NAME, step, given, [], [], None, holds, False, None)
     watching = _Watching(NAME)
     with mode.activate_trace(watching):
@@ -57,8 +70,6 @@ def run_thinned(step: Step, holds: Condition, given: list[TensorBase], size: int
     edges = [*(x.edge for x in given), *body.captured]
     if not mode.is_grad_enabled() or all(edge is None for edge in edges):
         return run_loop(request)[0]
-    if mode.tracing and (level := mode.dual_level.get()) is not None:
-        level.refuse_all("while_loop with checkpoint")
     run = _run if mode.current_trace() is None else _record
     with mode.no_grad():
         ran = run(step, holds, given, size // 2, watching.draws)
@@ -189,7 +200,14 @@ class Thinned:
         self.floats = [x.dtype.kind == "f" for x in ran.results]
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:
-        """Contributions to what the loop began with and to what is captured, by a loop over segments."""
+        """Contributions to what the loop began with and to what is captured, by a loop over segments.
+
+        Raises
+        ------
+        NotDefinedError : tensors have forward-mode tangents.
+        """
+        if mode.tracing and (level := mode.dual_level.get()) is not None:
+            level.refuse_all(f"the gradient of {NAME}")
         recording = mode.is_grad_enabled()
         n, kept = len(self.floats), self.ran.kept
         finals = [

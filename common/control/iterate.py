@@ -12,7 +12,7 @@ from typing import Any
 
 from common.control import tangents
 from common.control.body import Body, leaf
-from common.control.checkpointed_while import run_thinned
+from common.control.checkpointed_while import Thinning, run_thinned
 from common.control.loop import Request, run_loop
 from common.control.loop_arguments import Function, call, carried_on, index_of, initial, require_functions, scalar
 from common.control.mismatches import outputs, type_of
@@ -86,7 +86,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint
         return body
 
     if checkpoint is not None:
-        return unflatten(structure, run_thinned(step, holds, given, as_index(checkpoint)))
+        return unflatten(structure, run_thinned(Thinning(step, holds, given, as_index(checkpoint))))
     carried, _, _ = run_loop(Request("while_loop", step, given, [], [], None, holds, False, None))
     return unflatten(structure, carried)
 

@@ -13,8 +13,10 @@ from typing import Any
 from common.autograd.forward_level import Level
 from common.control.body import Body
 from common.control.branches import Branches, Choice, choice_run
+from common.control.checkpointed_while import Thinning, run_thinned
 from common.control.loop import LoopRun, Request, loop_run
 from common.core import mode
+from common.core.switching import Change, Switching
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase
 
@@ -113,6 +115,7 @@ def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[Te
         stacked_at[:] = _floating(made.stacked)
         made.carried += _tangents(level, [made.carried[i] for i in carried_at])
         made.stacked += _tangents(level, [made.stacked[i] for i in stacked_at])
+        made.forget(level.is_own)
         return made
 
     condition = request.condition
@@ -132,4 +135,37 @@ def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[Te
     return carried[:n], stacked[:m], summed, ran
 
 
-Level.pushers.update({Choice: push_choice, Request: push_loop})
+class _general_path(Switching):
+    """Context manager inside which ops look at levels, as they do while one is open."""
+
+    def _change(self) -> Change:
+        begin, end = mode.watched()
+        return Change((begin,), (end,))
+
+
+def push_thinned(level: Level, asked: Thinning) -> list[TensorBase]:
+    """`run_thinned` where tensors may have tangents: those of what is carried are carried beside it.
+
+    Its gradient runs the function again, maybe after the level has been left, so it keeps the tangents of now.
+    """
+    at, count = _floating(asked.given), len(asked.given)
+    given, kept = _tangents(level, [asked.given[i] for i in at]), level.copy()
+
+    def step(leaves: list[TensorBase], body: Body | None) -> Body:
+        own = leaves[:count]
+        with _general_path():
+            made = _within(kept, lambda: asked.step(own, body), own, at, leaves[count:])
+        made.inputs = list(leaves)
+        made.carried += _tangents(kept, [made.carried[i] for i in at])
+        made.forget(kept.is_own)
+        return made
+
+    pushed = Thinning(step, lambda leaves: asked.holds(leaves[:count]), [*asked.given, *given], asked.size)
+    with mode.activate_dual_level(None):
+        results = run_thinned(pushed)
+    for i, tangent in zip(at, results[count:], strict=True):
+        level.set(results[i], tangent)
+    return results[:count]
+
+
+Level.pushers.update({Choice: push_choice, Request: push_loop, Thinning: push_thinned})

@@ -14,7 +14,7 @@ from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
 from common.ops import functional as F
 from common.ops.random import quantile_draws
-from common.random.draw_counts import drawn_by
+from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw
 from common.tensor.create import lift
 
@@ -31,7 +31,7 @@ def by_quantile(name: str, shape: Any, *operands: Any, generator: Generator | No
 
 
 def poisson(x: Any, generator: Generator | None = None) -> Any:
-    """Draw counts from Poisson distributions, in the shape and dtype of a tensor; they have no gradient.
+    """Draw counts from Poisson distributions, in the shape and dtype of a tensor; their derivative is zero.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def poisson(x: Any, generator: Generator | None = None) -> Any:
         raise DTypeError(f"poisson(): expected a floating point tensor of rates, got {x.dtype}")
     drawn_by(x)
     with mode.no_grad():
-        return by_quantile("poisson_quantile", x.shape, x, generator=generator)
+        drawn = by_quantile("poisson_quantile", x.shape, x, generator=generator)
+    return constant_in(drawn, x)
 
 
 def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""How many numbers are drawn from the default generator while something runs, and for what."""
+"""How many numbers are drawn from the default generator while something runs, and for what; draws as constants."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.switching import Change, Switching
+from common.tensor.base import TensorBase
 
 
 class counted(Switching):
@@ -55,6 +56,19 @@ def note_drawn(count: Any) -> None:
 
 
 _counters: ContextVar[tuple[counted | _Refusing, ...]] = ContextVar("counted", default=())
+
+
+def constant_in(drawn: Any, *parameters: Any) -> Any:
+    """A draw as a function of its parameters whose derivatives are zero; an op says so where one is asked for."""
+    level = mode.dual_level.get() if mode.tracing else None
+    for x in parameters:
+        if not isinstance(x, TensorBase):
+            continue
+        if (x.requires_grad and mode.is_grad_enabled()) or (level is not None and level.tangent(x) is not None):
+            from common.ops.math.compare import where
+
+            drawn = where(True, drawn, x)
+    return drawn
 
 
 def drawn_by(*parameters: Any, into: Any = None) -> None:

@@ -17,7 +17,7 @@ from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.shapes import unrepeated
 from common.methods.assign import assign
-from common.random.draw_counts import drawn_by
+from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
@@ -39,7 +39,7 @@ def normal(
 
     Returns
     -------
-    tensor : without history.
+    tensor : a constant, whose derivatives with respect to `mean` and `std` are zero.
 
     Raises
     ------
@@ -57,7 +57,8 @@ def normal(
     from common.ops.functional import broadcast_tensors
     from common.tensor.arrays import dtype_or
 
-    mean, std = (x.detach() if isinstance(x, TensorBase) else x for x in map(lift, (mean, std)))
+    given = [lift(x) for x in (mean, std)]
+    mean, std = (x.detach() if isinstance(x, TensorBase) else x for x in given)
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
     for x in tensors:
         if x.dtype.kind != "f":
@@ -76,7 +77,8 @@ def normal(
         else:
             shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
             wanted = np.result_type(*(x.dtype for x in tensors))
-        return lift(draw("randn", shape, wanted, generator)) * std + mean
+        drawn = lift(draw("randn", shape, wanted, generator)) * std + mean
+    return constant_in(drawn, *given)
 
 
 def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = None) -> Any:
@@ -101,9 +103,11 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     drawn_by(x)
     u = draw("rand", tuple(x.shape), x.dtype, generator)
     if type(u) is np.ndarray is type(x.payload) and not mode.tracing:
-        return lift((u < x.payload).astype(x.dtype))
+        drawn = lift((u < x.payload).astype(x.dtype))
+        return constant_in(drawn, x) if x._requires_grad else drawn
     with mode.no_grad():
-        return (lift(u) < x).to(x.dtype)
+        drawn = (lift(u) < x).to(x.dtype)
+    return constant_in(drawn, x)
 
 
 def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:

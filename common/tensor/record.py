@@ -14,6 +14,7 @@ from common.core.dtypes import default_changed, number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
+from common.core.operators import as_operand
 from common.core.python_numbers import as_array, weak
 from common.core.source_lines import own_files, user_files, user_frame
 from common.core.spec import Spec
@@ -40,7 +41,7 @@ def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
     if op.attrs:
         return operands
     # a numpy scalar is an array here, though it passes for a Python number; arrays may be in another byte order
-    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else x for x in operands]
+    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else as_operand(x) for x in operands]
     targets = _cast_targets(op, tuple(_tier(x) for x in operands))
     if targets is None:
         return operands

@@ -20,6 +20,12 @@ PROGRAMS = {
     "switch": lambda tw, x, w: tw.switch(1, [lambda x: x, lambda x: (x * w).exp(), lambda x: x.sin()], x),
     "while": lambda tw, x, w: tw.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, (c[1] * w).sin()), (0, x))[1],
     "while, of the elements": lambda tw, x, w: tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1 + w, x),
+    "while, of which few states are kept": lambda tw, x, w: tw.while_loop(
+        lambda c: c[0] < 7, lambda c: (c[0] + 1, (c[1] * w).sin() + x), (0, x), checkpoint=2
+    )[1],
+    "such a loop in a loop": lambda tw, x, w: tw.fori_loop(
+        0, 2, lambda i, c: tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1 + w, c * 0.1, checkpoint=3), x
+    ),
     "fori": lambda tw, x, w: tw.fori_loop(0, 4, lambda i, c: (c * w).sin() + x, x),
     "no iteration": lambda tw, x, w: tw.fori_loop(0, 0, lambda i, c: c * w, x),
     "scan": lambda tw, x, w: tw.scan(lambda c, r: ((c * r).sin(), c + r * w), x, tw.tensor(ROWS) * w),
@@ -112,5 +118,16 @@ def test_what_carries_no_tangents_is_refused(tw):
         y = tw.cond(True, lambda x: x * x, lambda x: x, dual)
         with pytest.raises(NotDefinedError, match=r"forward AD with the gradient of cond\(\)"):
             tw.autograd.grad(y.sum(), x)
-        with pytest.raises(NotDefinedError, match=r"forward AD with while_loop with checkpoint\(\)"):
-            tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, dual, checkpoint=4)
+        y = tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, dual, checkpoint=4)
+        with pytest.raises(NotDefinedError, match=r"forward AD with the gradient of while_loop\(\)"):
+            tw.autograd.grad(y.sum(), x)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_a_captured_tangent_is_no_history(tw):
+    forward, x = import_module(f"{tw.__name__}.autograd.forward_ad"), tw.tensor(X)
+    with forward.dual_level():
+        w = forward.make_dual(tw.tensor(W), x)
+        y = tw.fori_loop(0, 2, lambda i, c: c * w, w)
+        z = tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + w + 1, w, checkpoint=2)
+        assert not any(part.requires_grad for result in (y, z) for part in forward.unpack_dual(result))

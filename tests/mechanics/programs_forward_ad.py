@@ -30,14 +30,29 @@ def ops_carry_tangents(tw):
         assert tw.allclose(tangent, t, atol=1e-5)
 
 
-def draws_have_no_tangent(tw):
+def draws_have_derivatives_of_zero(tw):
     fw = tw.autograd.forward_ad
     x, v = _pair(tw)
-    with fw.dual_level():
-        dual = fw.make_dual(x, v)
-        for drawn in (tw.normal(dual), tw.normal(0.0, dual), tw.normal(dual, dual)):
-            tangent = fw.unpack_dual(drawn).tangent
-            assert tangent is None or tw.count_nonzero(tangent).item() == 0
+    x = x.abs().clamp(max=1)
+    draws = [
+        lambda p: tw.normal(p),
+        lambda p: tw.normal(0.0, p),
+        lambda p: tw.normal(p, p),
+        lambda p: tw.bernoulli(p),
+        lambda p: tw.poisson(p),
+    ]
+    for draw in draws:
+        with fw.dual_level():
+            tangent = fw.unpack_dual(draw(fw.make_dual(x, v))).tangent
+            assert tangent.shape == x.shape
+            assert tw.count_nonzero(tangent).item() == 0
+        p = x.clone().requires_grad_()
+        drawn = draw(p)
+        assert drawn.requires_grad
+        (g,) = tw.autograd.grad((drawn * p).sum(), p)
+        assert tw.equal(g, drawn)
+        with tw.no_grad():
+            assert not draw(p).requires_grad
 
 
 def levels_begin_and_end(tw):

@@ -92,3 +92,23 @@ def test_a_number_that_is_written_is_rounded_once():
     results = [[np.asarray(y) for y in engine.function(program)(x, v)] for engine in (dynamic, static)]
     assert_all_same_bits(results[1], results[0], "written")
     assert all(v in y for y in results[0])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+@pytest.mark.parametrize(
+    "f",
+    {
+        "bound": lambda tw, k, n: (k.clamp(max=n - 1), k.clamp(n - 4, n), tw.clip(k, min=n)),
+        "factor": lambda tw, k, n: (tw.addcmul(k, k, k, value=n), tw.add(k, k, alpha=n), tw.lerp(k * 1.0, k * 2.0, n)),
+        "operand": lambda tw, k, n: (tw.maximum(k, n), tw.fmod(k, n), tw.where(k > 1, n, k), tw.clamp_max(k, n)),
+        "value": lambda tw, k, n: (k.masked_fill(k > 1, n), tw.full_like(k, n)),
+    }.values(),
+    ids=["bound", "factor", "operand", "value"],
+)
+def test_a_size_is_a_number(f, dtype):
+    program = static.function(lambda x, k: f(static, k, x.shape[0]))
+    for n in (5, 3):
+        found = program(np.ones(n), np.arange(6, dtype=dtype))
+        wanted = f(dynamic, dynamic.tensor(np.arange(6, dtype=dtype)), n)
+        assert_all_same_bits([np.asarray(y) for y in found], [np.asarray(y) for y in wanted], "sizes")
+    assert len(program.traces) == 1

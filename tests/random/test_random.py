@@ -332,9 +332,10 @@ def test_compiled_draws_refuse_weights_that_are_none(poison):
         program(np.float32([[1, 2], [0, 0]]))
 
 
-def test_draws_have_no_history():
+def test_draws_depend_on_nothing():
     w = leaf()
-    assert not dynamic.normal(w, w).requires_grad
+    for y in (dynamic.normal(w, w), dynamic.bernoulli(w), dynamic.poisson(w)):
+        assert dynamic.autograd.grad(y.sum(), w)[0].tolist() == [0, 0, 0]
     assert not dynamic.multinomial(w, 2).requires_grad
     with dynamic.no_grad():
         w.uniform_(**{"from": 3, "to": 4})
