@@ -176,13 +176,15 @@ def note_place(table, new):
     Py_DecRef(place)
     return True
 
-# whether what is saved may be memory that the outside can write: a part of other memory, or known by its identity
+# whether what is saved may be memory that the outside can write: its owner is known by its identity, or is no array
 def may_be_exposed(table, saved):
     for i in range(saved[COUNT]):
         array = saved[ITEMS + i]
         if has_type(array, PyTuple_Type):
             return True
         if has_type(array, PyArray_Type):
+            while array[BASE] and has_type(array[BASE], PyArray_Type):
+                array = array[BASE]
             if array[BASE]:
                 return True
             key = PyLong_FromLongLong(array)

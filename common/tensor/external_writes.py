@@ -18,6 +18,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from types import CodeType
 from typing import Any
 from weakref import ref
@@ -92,6 +93,9 @@ exposed: dict[int, Exposure] = {}
 #: what takes it out.
 seals: dict[int, Any] = {}
 copies: dict[int, tuple[ref[Any], np.ndarray]] = {}
+
+
+_FEW = 4
 
 
 def _drop(key: int) -> None:
@@ -202,6 +206,10 @@ def seal(node: Node) -> None:
     if found:
         number = node.number
         seals[number] = (forgetting(node, seals, number), found)
+        return
+    for exposure in list(islice(exposed.values(), _FEW)):  # where nothing is exposed, nobody asks any more
+        if exposure.over():
+            _drop(id(exposure.owner()))
 
 
 def _checksum(array: np.ndarray) -> int:
