@@ -48,14 +48,18 @@ digamma: Op = elementwise(
 )  # fmt: skip
 
 
-def _polygamma_calls(inputs: Any, outputs: Any, attrs: dict[str, Any]) -> list[NativeCall]:
-    (x,), name = inputs, f"polygamma_{attrs['n']}"
+def one_by_one(name: str, x: Spec) -> list[NativeCall]:
+    """The call of a scalar definition that is no op, for each element of an array."""
     source = (
         f"def {name}_all(bufs, args):\n    wide()\n    x = buffer(bufs, 0, {x.dtype.name})\n"
         f"    y = buffer(bufs, 1, {x.dtype.name})\n    for i in range(args[0]):\n"
         f"        y[i] = {name}(x[i])\n    return 0\n"
     )
     return [NativeCall(source, f"{name}_all", (numel(x.shape),))]
+
+
+def _polygamma_calls(inputs: Any, outputs: Any, attrs: dict[str, Any]) -> list[NativeCall]:
+    return one_by_one(f"polygamma_{attrs['n']}", inputs[0])
 
 
 def _polygamma_scalar(name: str) -> Any:

@@ -9,22 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.compile import add_namespace
 from common.compiler.host_kernels import host_call
+from common.compiler.primitives import evaluate
 from common.core.dispatch import apply
-from common.core.dtypes import default_float, promote
+from common.core.dtypes import default_float, float32, promote
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
 from common.core.spec import Spec
-from common.ops._define import Rules, kernel
+from common.kernels.math import bessel
+from common.ops._define import Rules, elementwise, kernel
 from common.ops._samples import Draw, Samples, away_from_zero, inside_unit, positive
 from common.ops.create.creation import arange
 from common.ops.math.arithmetic import sign
 from common.ops.math.cast import to
 from common.ops.math.compare import eq, where
-from common.ops.math.special_functions import _floats, erfc, lgamma
+from common.ops.math.special_functions import _floats, erfc, lgamma, one_by_one
 from common.ops.math.transcendental import exp, log
 from common.ops.reduce.reductions import sum as total
 from common.ops.shape.view import expand, unsqueeze
@@ -43,7 +46,7 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
 
 def scipys(
     name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "",
-    by: tuple[str, str] = BY_SCIPY, doc: str,
+    by: tuple[str, str] = BY_SCIPY, narrow: Callable[[Any], Any] | None = None, doc: str,
 ) -> Op:  # fmt: skip
     """Define an op of operands of one shape by a function of `scipy.special`.
 
@@ -52,13 +55,20 @@ def scipys(
     draws : make the operands for the tests.
     function : its name there, by default that of the op.
     by : module and name of what computes it; its last argument is the name.
+    narrow : a scalar definition that gives float32 the same bits.
     """
     (module, computing), called = by, function or name
+    if narrow is not None:
+        add_namespace({f"{name}_of_float32": narrow}.get)
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+        if narrow is not None and specs[0].dtype == float32:
+            return one_by_one(f"{name}_of_float32", specs[0])
         return [host_call(module, computing, specs, outs, [called])]
 
     def oracle(*arrays: np.ndarray) -> np.ndarray:
+        if narrow is not None and arrays[0].dtype == float32:
+            return np.asarray(evaluate(narrow, *arrays))
         y: np.ndarray = getattr(import_module(module), computing)(*arrays, called)
         return y
 
@@ -73,20 +83,20 @@ def _over(y: Any, x: Any, at_zero: float) -> Any:
 
 
 i0_: Op = scipys(
-    "i0", ("x",), (lambda g, x: g * i1_(x),), away_from_zero,
+    "i0", ("x",), (lambda g, x: g * i1_(x),), away_from_zero, narrow=bessel.i0,
     doc="The modified Bessel function of the first kind and order 0. d/dx = i1(x).",
 )  # fmt: skip
 i1_: Op = scipys(
-    "i1", ("x",), (lambda g, y, x: g * (i0_(x) - _over(y, x, 0.5)),), away_from_zero,
+    "i1", ("x",), (lambda g, y, x: g * (i0_(x) - _over(y, x, 0.5)),), away_from_zero, narrow=bessel.i1,
     doc="The modified Bessel function of the first kind and order 1. d/dx = i0(x) - y / x.",
 )  # fmt: skip
-i0e_: Op = scipys(
-    "i0e", ("x",), (lambda g, y, x: g * (i1e_(x) - sign(x) * y),), away_from_zero,
-    doc="i0(x) e^-|x|. d/dx = i1e(x) - sign(x) y.",
+i0e_ = elementwise(
+    "i0e", bessel.i0e, (lambda g, y, x: g * (i1e_(x) - sign(x) * y),),
+    doc="i0(x) e^-|x|. d/dx = i1e(x) - sign(x) y.", domain="float", costly=True, draw=away_from_zero,
 )  # fmt: skip
-i1e_: Op = scipys(
-    "i1e", ("x",), (lambda g, y, x: g * (i0e_(x) - sign(x) * y - _over(y, x, 0.5)),), away_from_zero,
-    doc="i1(x) e^-|x|. d/dx = i0e(x) - y (sign(x) + 1 / x).",
+i1e_: Op = elementwise(
+    "i1e", bessel.i1e, (lambda g, y, x: g * (i0e_(x) - sign(x) * y - _over(y, x, 0.5)),),
+    doc="i1(x) e^-|x|. d/dx = i0e(x) - y (sign(x) + 1 / x).", domain="float", costly=True, draw=away_from_zero,
 )  # fmt: skip
 erfcx_: Op = scipys(
     "erfcx", ("x",), (lambda g, y, x: g * (2 * x * y - 2 / math.sqrt(math.pi)),), away_from_zero,
