@@ -98,8 +98,8 @@ PLACED: tuple[tuple[str, str, str], ...] = (
     (
         "jit",
         "there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
-        "Attribute Error annotate enable_onednn_fusion onednn_fusion_enabled export_opnames frontend interface "
-        "isinstance mobile optimize_for_inference script_if_tracing set_fusion_strategy strict_fusion",
+        "Attribute Error enable_onednn_fusion onednn_fusion_enabled export_opnames frontend interface isinstance "
+        "mobile set_fusion_strategy strict_fusion",
     ),
     (
         "onnx",
@@ -229,9 +229,14 @@ resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask spa
 sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse
 to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
 """
+#: What modules do not have, and those that were scripted have in PyTorch.
+OF_PROGRAMS = dict.fromkeys(
+    ("code", "graph", "save"),
+    "static.jit.trace(module, inputs) has it; an eager module has no program, but {tw}.save(module.state_dict(), path)",
+)
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
-    "bfloat16", "compile", "half", "ipu", "mtia", "set_submodule", "to_empty", "xpu",
+    "bfloat16", "compile", "half", "ipu", "mtia", "set_submodule", "to_empty", "xpu", *OF_PROGRAMS,
 )  # fmt: skip
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -325,7 +330,8 @@ class Absent:
 
 def missing(kind: str, name: str) -> str:
     """The text of an error about an attribute."""
-    return f"{kind!r} object has no attribute {name!r}: {(why(name) or _FUTURE).format(tw='tw')}"
+    reason = OF_PROGRAMS.get(name) or why(name) or _FUTURE
+    return f"{kind!r} object has no attribute {name!r}: {reason.format(tw='tw')}"
 
 
 def install(cls: type) -> None:

@@ -24,7 +24,7 @@ from common.tensor.create import lift
 from common.tensor.leaf import Buffer, Leaf, Parameter
 
 M = TypeVar("M", bound="Module")
-_TABLES = ("_parameters", "_buffers", "_modules")
+TABLES = ("_parameters", "_buffers", "_modules")
 
 
 class Module(Convertible, Stateful, Hookable, FunctionHolder):
@@ -53,7 +53,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     training: bool
 
     def __init__(self) -> None:
-        for name in _TABLES:
+        for name in TABLES:
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_non_persistent", set())
         self.training = True
@@ -91,7 +91,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             (Parameter, "_parameters", "parameter"), (Module, "_modules", "module"), (Buffer, "_buffers", "buffer")
         ):  # fmt: skip
             if isinstance(value, kind):
-                for other in _TABLES:
+                for other in TABLES:
                     if other != table:
                         tables[other].pop(name, None)
                 tables.pop(name, None)
@@ -106,7 +106,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def __getattr__(self, name: str) -> Any:
         tables = self.__dict__
-        for table in _TABLES:
+        for table in TABLES:
             found = tables.get(table)
             if found and name in found:
                 return found[name]
@@ -117,7 +117,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def __delattr__(self, name: str) -> None:
         mode.note_change()
-        for table in _TABLES:
+        for table in TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]
                 self._non_persistent.discard(name)

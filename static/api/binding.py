@@ -15,6 +15,7 @@ from common.core.lazy import Late
 from common.core.tree import flatten
 from common.tensor import boundary
 from common.tensor.base import TensorBase
+from static.jit.shown import file_modules
 
 Function = Callable[..., Any]
 
@@ -82,6 +83,7 @@ def _as_program(f: Any) -> Any:
 
 
 pickling.otherwise.append(_as_program)
+file_modules.append(functools.partial(importlib.import_module, "static.export.program_file"))
 
 #: What `static.export` offers.
 EXPORTS: Any = Late(

@@ -21,10 +21,10 @@ class _Room(ModuleType):
         return _published(export)(f, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("export", "save", "load"):
-            from static.export import program_file
+        if name in ("Dim", "export", "load", "save"):
+            from static.export import exported_program
 
-            return _published(getattr(program_file, name))
+            return _published(getattr(exported_program, name))
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 

@@ -30,6 +30,7 @@ from static.export.program_function import ProgramFunction
 from static.export.recorded import RecordedCall, record
 from static.graph import serialize
 from static.graph.verify import verify
+from static.jit.compile_module import CompiledModule
 from static.jit.function import CompiledFunction
 from static.tracing.captured import Captured
 
@@ -68,16 +69,21 @@ def export(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if isinstance(f, ProgramFunction) and not (args or kwargs):
         return f
-    options = f.options._asdict() if isinstance(f, CompiledFunction) else {}
+    compiled = type(f).forward if isinstance(f, CompiledModule) else f
+    options = compiled.options._asdict() if isinstance(compiled, CompiledFunction) else {}
     names = {id(x): name for name, x in _named(f)}
-    if args or kwargs or not isinstance(f, CompiledFunction):
+    if args or kwargs or not isinstance(compiled, CompiledFunction):
         return ProgramFunction([record(f, args, kwargs)], names, **options)
-    examples = {key[0:1] + key[2:]: traces for key, traces in f._by_signature.items() if traces}
+    examples = {key[0:1] + key[2:]: traces for key, traces in compiled._by_signature.items() if traces}
     if not examples:
         raise ArgumentError(
-            f"{f.__name__} has not been traced yet: call it once, or give export() an example of its arguments"
+            f"{type(f._plain).__name__ if isinstance(f, CompiledModule) else f.__name__} has not been traced yet: "
+            "call it once, or give export() an example of its arguments"
         )
-    return ProgramFunction([record(f, *example_of(traces[-1])) for traces in examples.values()], names, **options)
+    calls = [example_of(traces[-1]) for traces in examples.values()]
+    if isinstance(f, CompiledModule):
+        calls = [(args[1:], kwargs) for args, kwargs in calls]
+    return ProgramFunction([record(f, *call) for call in calls], names, **options)
 
 
 def _named(f: Any) -> list[tuple[str, Any]]:

@@ -54,6 +54,18 @@ class ProgramFunction(CompiledFunction):
         """All state by name, without history; shares memory."""
         return {name: wrap(x.payload) for name, x in self.named_state()}
 
+    def module(self) -> Any:
+        """The function itself, as what `torch.export` gives has a module."""
+        return self
+
+    def train(self, mode: bool = True) -> Any:
+        """The function itself: whether it trains has been decided when it was traced."""
+        return self
+
+    def eval(self) -> Any:
+        """The function itself, see `train`."""
+        return self
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         make, arguments = self._as_file()
         return make(*arguments)

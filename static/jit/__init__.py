@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from common.core import absent
 
 __all__ = [
-    "export", "freeze", "ignore", "is_scripting", "is_tracing", "script", "script_method", "trace", "trace_module",
-    "unused",
+    "ScriptModule", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load",
+    "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
@@ -21,6 +21,8 @@ if not TYPE_CHECKING:
         from common.api.surface import owned
         from common.tensor.boundary import published
         from static.jit.compile_module import compile
+        from static.jit.shown import program_files
 
-        globals().update(owned({made: published(f) for made, f in make(compile).items()}, __name__))
+        made = make(compile, program_files().save, program_files().load)
+        globals().update(owned({name: published(f) for name, f in made.items()}, __name__))
         return globals()[name]

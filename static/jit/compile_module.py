@@ -6,13 +6,17 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from common.api.machine.scripting import without
+from common.api.machine.scripting import ScriptModule, without
 from common.core.pickling import refuse_local
-from common.nn.module import Module
+from common.nn.module import TABLES, Module
 from static.jit.function import CompiledFunction, function
+from static.jit.shown import program_files
+
+OF_PROGRAM = ("code", "dump", "explain", "graph", "llvm", "picture", "source")
+"""What a compiled module has of its compiled `forward`, unless the module has something of this name."""
 
 
-class CompiledModule(Module):
+class CompiledModule(ScriptModule):
     """What `compile` makes of a module: a copy, or a pickle, is one of the module, and is compiled again.
 
     Attributes
@@ -23,6 +27,16 @@ class CompiledModule(Module):
 
     _plain: Module
     _options: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if any(name in self.__dict__[table] for table in TABLES):
+            return super().__getattr__(name)
+        if name in OF_PROGRAM:
+            return getattr(type(self).forward, name)
+        return self._save if name == "save" else super().__getattr__(name)
+
+    def _save(self, f: Any) -> None:
+        program_files().save(self, f)
 
     def __copy__(self) -> Any:
         return compile(copy.copy(self._plain), **self._options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,15 @@ from static.running.plan import Plan
 
 if TYPE_CHECKING:
     from static.jit.traced import CompiledTrace
+
+
+file_modules: list[Callable[[], Any]] = []
+"""What gives the module that writes and reads programs; `static.api` adds it, because it is above this one."""
+
+
+def program_files() -> Any:
+    """The module that writes and reads programs."""
+    return file_modules[-1]()
 
 
 class TraceReports:
@@ -53,6 +63,15 @@ class TraceReports:
         count = newest.returned
         outputs = ["output"] if count == 1 else [f"output {i}" for i in range(count)]
         return picture_of(newest.graph, self.__name__, [*outputs, *named])
+
+    @property
+    def code(self) -> str:
+        """The newest program as text: a line per op."""
+        return str(self.newest.graph)
+
+    def save(self, f: Any) -> None:
+        """Write the program with its state to a file, see `static.save`."""
+        program_files().save(self, f)
 
     @property
     def source(self) -> str:

@@ -223,6 +223,8 @@ def test_scripts_and_traces_are_functions(tw):
     fast = tw.compile(layer, mode="reduce-overhead")
     assert isinstance(fast, tw.nn.Linear)
     assert fast(x).tolist() == layer(x).tolist()
+    assert tw.jit.optimize_for_inference(tw.jit.freeze(fast)) is fast
+    assert tw.jit.annotate(int, 3) == 3
     assert tw.compile(mode="default")(lambda x: x + 1)(x).tolist() == [2, 2]
     v = tw.autograd.Variable(x, requires_grad=True)
     assert v.requires_grad
@@ -360,3 +362,14 @@ def test_programs_that_ask_for_a_version_of_pytorch_are_answered(engine):
     # PEP 440: numbers before the plus sign, letters and numbers between dots behind it
     assert re.fullmatch(r"\d+(\.\d+)*\+[a-z0-9]+(\.[a-z0-9]+)*", engine.__version__)
     assert like.count(".") == 2
+
+
+def test_an_eager_module_says_where_there_are_programs():
+    traced = dynamic.jit.trace(dynamic.nn.Linear(2, 1), (dynamic.ones(2),))
+    for name in ("save", "graph", "code"):
+        with pytest.raises(AttributeError, match=r"static.jit.trace\(module, inputs\) has it"):
+            getattr(traced, name)
+    with pytest.raises(ValueError, match=r"use static.jit.trace and static.jit.save"):
+        dynamic.jit.save(traced, "nowhere.pt")
+    with pytest.raises(ValueError, match=r"use static.jit.load\(f\)"):
+        dynamic.jit.load("nowhere.pt")

@@ -7,17 +7,27 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.nn.module import Module
 
 #: Options of PyTorch's `compile` that change nothing here.
 ACCEPTED = {"mode": None, "fullgraph": None, "dynamic": None, "backend": None, "disable": None, "options": None}
 
 
-def make(compiled: Callable[..., Any]) -> dict[str, Any]:
+class ScriptModule(Module):
+    """A module that `jit` has made; compiled modules are of this class."""
+
+
+def make(
+    compiled: Callable[..., Any],
+    write: Callable[..., Any] | None = None,
+    read: Callable[..., Any] | None = None,
+) -> dict[str, Any]:
     """The functions of `jit` for an engine.
 
     Parameters
     ----------
     compiled : ``compiled(target, **options)`` is the engine's own: a module, or a function.
+    write, read : ``write(target, path)`` writes a program, ``read(path)`` reads it; None for an engine that makes none.
     """
 
     def trace(func: Any = None, example_inputs: Any = None, **options: Any) -> Any:
@@ -63,9 +73,55 @@ def make(compiled: Callable[..., Any]) -> dict[str, Any]:
         """Whether a function is being traced."""
         return mode.current_trace() is not None
 
-    def freeze(mod: Any, **options: Any) -> Any:
+    def freeze(mod: Any, *args: Any, **options: Any) -> Any:
         """The module itself; parameters are read anew at each call."""
         return mod
+
+    def optimize_for_inference(mod: Any, *args: Any, **options: Any) -> Any:
+        """The module itself: whatever is compiled is optimised."""
+        return mod
+
+    def annotate(the_type: Any, the_value: Any) -> Any:
+        """The value: Python knows its type."""
+        return the_value
+
+    def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+        """Write the program of what `trace` or `script` gave to a file, with its state.
+
+        Parameters
+        ----------
+        m : module or function that has been called: its program is that of the calls.
+        f : path, or file opened for writing bytes.
+
+        Raises
+        ------
+        ArgumentError : the engine makes no programs, or it has not been called yet.
+        """
+        if write is None:
+            raise ArgumentError(
+                "jit.save(): an eager engine has no program to write; use static.jit.trace and static.jit.save, or "
+                "save(module.state_dict(), f)"
+            )
+        _no_extras("jit.save", _extra_files)
+        write(m, f)
+
+    def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+        """The program of a file that `save` wrote.
+
+        Parameters
+        ----------
+        f : path, or file opened for reading bytes.
+        map_location, _restore_shapes : accepted.
+
+        Raises
+        ------
+        ArgumentError : the engine runs no programs.
+        StateError : the file is damaged, or holds no program.
+        """
+        if read is None:
+            raise ArgumentError("jit.load(): an eager engine runs no programs; use static.jit.load(f)")
+        _no_extras("jit.load", _extra_files)
+        return read(f)
 
     def trace_module(mod: Any, inputs: Any, **options: Any) -> Any:
         """A module as `trace` makes it.
@@ -78,8 +134,19 @@ def make(compiled: Callable[..., Any]) -> dict[str, Any]:
         """
         return trace(mod, inputs.get("forward") if isinstance(inputs, dict) else inputs)
 
-    made = {f.__name__: f for f in (trace, script, is_scripting, is_tracing, freeze, trace_module)}
-    return {**made, **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged)}
+    functions = (
+        trace, script, is_scripting, is_tracing, freeze, trace_module, optimize_for_inference, annotate, save, load,
+    )  # fmt: skip
+    made = {f.__name__: f for f in functions}
+    return {
+        **made, "ScriptModule": ScriptModule, "script_if_tracing": script,
+        **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged),
+    }  # fmt: skip
+
+
+def _no_extras(who: str, extra: Any) -> None:
+    if extra:
+        raise ArgumentError(f"{who}(): argument '_extra_files' must be empty: write files of your own beside it")
 
 
 def without(options: dict[str, Any]) -> dict[str, Any]:
