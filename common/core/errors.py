@@ -137,7 +137,7 @@ class SessionError(TwingradError, RuntimeError):
 
 
 class RegistrationError(TwingradError, KeyError, RuntimeError):
-    """A name that is empty, has a dot, or is taken already."""
+    """A name that is empty, has a dot, or is taken already; or a module that would contain itself."""
 
     __str__ = Exception.__str__
 

@@ -78,11 +78,11 @@ def members(values: Any, op: str, name: str) -> list[Any]:
 
     Raises
     ------
-    ArgumentError : an array with rows, or with as many elements as nobody lists.
+    ArgumentError : an array with rows, or an array or a range with as many elements as nobody lists.
     """
-    shape = getattr(values, "shape", ())
+    shape = (len(values),) if isinstance(values, range) else getattr(values, "shape", ())
     if len(shape) > 1 or (shape and isinstance(shape[0], int) and shape[0] > 1 << 16):
-        raise ArgumentError(f"{op}(): {name} is a list, not an array of shape {tuple(shape)}")
+        raise ArgumentError(f"{op}(): {name} is a list, not {type(values).__name__} of shape {tuple(shape)}")
     return list(values)
 
 

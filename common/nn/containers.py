@@ -38,6 +38,7 @@ class _InOrder(Module):
         """Add a module before the one at `index`."""
         modules = list(self)
         modules.insert(index, _module(module))
+        self.append(module)  # if it is refused, the others stay
         return self._renew(modules)
 
     def pop(self, index: int = -1) -> Module:

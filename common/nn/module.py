@@ -91,11 +91,12 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             (Parameter, "_parameters", "parameter"), (Module, "_modules", "module"), (Buffer, "_buffers", "buffer")
         ):  # fmt: skip
             if isinstance(value, kind):
+                value = as_registered(what, self, name, value)
                 for other in TABLES:
                     if other != table:
                         tables[other].pop(name, None)
                 tables.pop(name, None)
-                tables[table][name] = as_registered(what, self, name, value)
+                tables[table][name] = value
                 self._rename("")
                 return
         for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
@@ -173,7 +174,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         Raises
         ------
         ArgumentError : `module` is no Module.
-        RegistrationError : the name is empty, has a dot, or is taken.
+        RegistrationError : the name is empty, has a dot, or is taken; or this module lies below `module`.
         """
         if module is not None and not isinstance(module, Module):
             raise ArgumentError(f"{type(module).__name__} is not a Module subclass")

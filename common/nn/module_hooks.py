@@ -14,7 +14,7 @@ from typing import Any
 from common.autograd.function import Function
 from common.autograd.hooks import note_hook
 from common.core import mode
-from common.core.errors import ArgumentError, GradientError
+from common.core.errors import ArgumentError, GradientError, RegistrationError
 from common.core.pickling import FunctionHolder
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
@@ -189,10 +189,26 @@ def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def as_registered(kind: str, module: Any, name: str, value: Any) -> Any:
-    """The parameter, module or buffer (`kind`) that a module gets under a name, after the registration hooks."""
+    """The parameter, module or buffer (`kind`) that a module gets under a name, after the registration hooks.
+
+    Raises
+    ------
+    RegistrationError : `module` lies below `value`; what goes through all modules would not come back.
+    """
     for hook in tuple(_of_registration[kind].values()):
         new = hook(module, name, value)
         value = value if new is None else new
+    seen, left = set[int](), [value] if kind == "module" else []
+    while left:
+        found = left.pop()
+        if found is module:
+            raise RegistrationError(
+                f"cannot assign {type(value).__name__} as child module {name!r} of the {type(module).__name__} that it "
+                f"contains: a module cannot contain itself; a list registers nothing: self.{name} = [module]"
+            )
+        if id(found) not in seen:
+            seen.add(id(found))
+            left += getattr(found, "__dict__", {}).get("_modules", {}).values()
     return value
 
 

@@ -78,19 +78,25 @@ def translated(
     """
     if isinstance(error, (Warning, ImportError)) or from_user(error):
         return error
+    inner = error
     if isinstance(error, TwingradError):
-        inner = error.__cause__ if isinstance(error, AllocationError) or hasattr(error, "at_boundary") else None
-        if not isinstance(inner, Exception):  # an op's, or an inner function's, becomes the outer function's
+        cause = error.__cause__ if isinstance(error, AllocationError) or hasattr(error, "at_boundary") else None
+        if not isinstance(cause, Exception):  # an op's, or an inner function's, becomes the outer function's
             return error
-        error = inner
+        error = cause
     place, arguments = called(*details)
     try:
-        ours = _ours(place, arguments, error)
+        ours, names_one = _ours(place, arguments, error)
     except Exception as odd:  # arguments that cannot even be looked at
-        ours = ArgumentError(f"{place.name}(): {_told(error)}; an argument cannot be looked at: {type(odd).__name__}")
+        ours, names_one = (
+            ArgumentError(f"{place.name}(): {_told(error)}; an argument cannot be looked at: {type(odd).__name__}"),
+            False,
+        )
+    if getattr(inner, "at_boundary", False) and not names_one:
+        return inner  # which has named the inner function's argument
     if ours is not error:
         ours.__cause__ = error
-        ours.at_boundary = True  # type: ignore[attr-defined]
+        ours.at_boundary = names_one  # type: ignore[attr-defined]
     return ours
 
 
@@ -117,32 +123,32 @@ _LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "scipy", "safetensors", 
               "matplotlib", "rich", "jinja2", "onnx", "dask")  # fmt: skip
 
 
-def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) -> Exception:
-    """The library's error for one of Python's or numpy's."""
+def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) -> tuple[Exception, bool]:
+    """The library's error for one of Python's or numpy's, and whether it names the argument that is to blame."""
     if too_large(error):
-        return allocation_error(place.name, error)
+        return allocation_error(place.name, error), False
     deep = next((key for key, x in arguments.items() if is_nested(x)), None)
     if deep is not None:
-        return ArgumentError(f"{place.name}(): argument '{deep}' is nested too deeply, or contains itself")
+        return ArgumentError(f"{place.name}(): argument '{deep}' is nested too deeply, or contains itself"), True
     if isinstance(error, RecursionError):
-        return error  # the program's own recursion has reached its end here
+        return error, False  # the program's own recursion has reached its end here
     if isinstance(error, OSError):
-        return file_error(error)
+        return file_error(error), False
     line = "" if (code := user_frame(1))[0] is None else " (called at {}:{})".format(*locate(*code)[:2])
     if isinstance(error, TypeError) and _is_binding(error):
-        return ArgumentError(f"{place.name}(){_said(error).partition('()')[2] or _said(error)}{line}")
+        return ArgumentError(f"{place.name}(){_said(error).partition('()')[2] or _said(error)}{line}"), False
     found = next(_wrong(place, arguments, error), None) or next(_against_types(place, arguments), None)
     kind = MissingKeyError if isinstance(error, KeyError) else ArgumentError  # what a mapping's callers wait for
     if found is not None:
-        return kind(f"{place.name}(): {found}{line}")
+        return kind(f"{place.name}(): {found}{line}"), True
     blamed = _blamed(arguments, error)
     if isinstance(error, IndexError):
-        return IndexRangeError(f"{place.name}(): {_said(error)}{blamed}{line}")
+        return IndexRangeError(f"{place.name}(): {_said(error)}{blamed}{line}"), False
     if isinstance(error, ZeroDivisionError):
-        return DivisionByZeroError(f"{place.name}(): {error}{line}")
+        return DivisionByZeroError(f"{place.name}(): {error}{line}"), False
     if isinstance(error, NotImplementedError):
-        return NotDefinedError(f"{error}" if str(error) else f"{place.name}() is not implemented{line}")
-    return kind(f"{place.name}(): {_told(error)}{blamed}{line}")
+        return NotDefinedError(f"{error}" if str(error) else f"{place.name}() is not implemented{line}"), False
+    return kind(f"{place.name}(): {_told(error)}{blamed}{line}"), False
 
 
 def _said(error: Exception) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 
-def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+def converted(array: np.ndarray, dtype: np.dtype, exactly: bool = False) -> np.ndarray | None:
     """`array` in a dtype; None if its elements do not fit.
 
     A float is rounded to a shorter one, as in PyTorch, but a finite one does not become infinite. Between ints, bools
     and floats the value stays what it is: a fraction is no int, 2 is no bool, and 2**53 + 1 is no float64.
+
+    Parameters
+    ----------
+    exactly : a float has to stay what it is, too.
 
     Examples
     --------
@@ -25,7 +29,7 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     with np.errstate(all="ignore"):
         result = array.astype(dtype)
         if array.dtype.kind == "f" and dtype.kind == "f":
-            fits = np.isfinite(result) | ~np.isfinite(array)
+            fits = (result == array) | np.isnan(array) if exactly else np.isfinite(result) | ~np.isfinite(array)
         elif array.dtype.kind == "f" and dtype.kind in "iu":
             info = np.iinfo(dtype)  # its bounds are powers of two, or one less
             fits = (array >= float(info.min)) & (array < float(info.max // 2 + 1) * 2) & (array == np.trunc(array))
@@ -37,11 +41,11 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     return result if bool(np.all(fits)) else None
 
 
-def misfit(array: np.ndarray, dtype: np.dtype) -> str:
+def misfit(array: np.ndarray, dtype: np.dtype, exactly: bool = False) -> str:
     """What to say of an array that `converted` refuses."""
     if array.dtype.kind not in "biuf":
         return f"{array.dtype} cannot be converted to {dtype}"
     flat = array.reshape(-1)
-    position = next((i for i in range(flat.size) if converted(flat[i : i + 1], dtype) is None), 0)
+    position = next((i for i in range(flat.size) if converted(flat[i : i + 1], dtype, exactly) is None), 0)
     index = ", ".join(str(int(i)) for i in np.unravel_index(position, array.shape))
-    return f"{array.dtype} {flat[position]} at index [{index}] does not fit into {dtype}"
+    return f"{array.dtype} {flat[position]} at index [{index}] does not fit into {dtype}{' exactly' * exactly}"

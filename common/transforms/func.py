@@ -13,7 +13,7 @@ from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
 from common.ops.math.arithmetic import zeros_like
 from common.ops.shape.view import reshape
-from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.base import TensorBase
 from common.tensor.create import lift
 from common.transforms.grad import Linearised, grad, positions, require_tensors, value_and_grad, vjp
 from common.transforms.vmap import chunk_vmap, vmap
@@ -165,8 +165,9 @@ def _require_like(pair: Linearised, tangents: tuple[Any, ...]) -> None:
         )
     for position, (tangent, primal) in enumerate(zip(given, pair.inner, strict=True)):
         x = lift(tangent)
-        dtype = primal.dtype if isinstance(tangent, NUMBERS) else x.dtype
-        for what, got, wanted in (("shape", tuple(x.shape), tuple(primal.shape)), ("dtype", dtype, primal.dtype)):
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"linearize: tangent {position} must be Tensor, not {type(x).__name__} ({shown(x)})")
+        for what, got, wanted in (("shape", tuple(x.shape), tuple(primal.shape)), ("dtype", x.dtype, primal.dtype)):
             if got != wanted:
                 raise ArgumentError(
                     f"linearize: tangent {position} in flattened pytree doesn't match the {what} of its primal: got "

@@ -14,7 +14,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from common.core.errors import ArgumentError, GraphError, StateError, TwingradEr
 from common.core.numerics import NUMERICS_VERSION
 from common.nn.module import Module
 from common.tensor.base import TensorBase
+from common.tools.files.safetensors import arrays_of
+from common.tools.files.strict_json import parsed
 from common.tools.files.whole_file import whole_file
 from static.export import file_values
 from static.export.file_state import WrittenPrograms, state_of
@@ -205,7 +207,7 @@ def of_bytes(data: bytes, name: str = "the pickle", *, native: bool = False, **o
     """
     entries = _entries(data, name)
     try:
-        about = json.loads(entries[PROGRAM])
+        about = parsed(entries[PROGRAM])
         versions = about["format"], about["numerics"]
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise StateError(f"load(): {name} is damaged, or no program: {error}") from error
@@ -217,7 +219,7 @@ def of_bytes(data: bytes, name: str = "the pickle", *, native: bool = False, **o
             "would not be those that it had; load it with the version that saved it, or save it again"
         )
     try:
-        found = _built(about, _weights(entries), options)
+        found = _built(about, arrays_of(entries[WEIGHTS], WEIGHTS)[0], options)
     except TwingradError as error:
         raise StateError(f"load(): {name} holds no valid program: {error}") from error
     except Exception as error:
@@ -246,20 +248,13 @@ def _entries(data: bytes, name: str) -> dict[str, bytes]:
             infos = archive.infolist()
             if any(x.compress_type != zipfile.ZIP_STORED or x.file_size > len(data) for x in infos):
                 raise StateError(f"load(): {name} is damaged: its parts are compressed, or larger than it is")
+            if len({x.filename for x in infos}) != len(infos):
+                raise StateError(f"load(): {name} is damaged: two of its parts have one name")
             return {x.filename: archive.read(x) for x in infos}
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         if isinstance(error, TwingradError):
             raise
         raise StateError(f"load(): {name} is damaged: {error}") from error
-
-
-def _weights(entries: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    from safetensors import deserialize
-
-    from common.tools.files.safetensors import array_of
-
-    read = cast("Callable[[bytes], list[Any]]", deserialize)
-    return {name: array_of(name, entry) for name, entry in read(entries[WEIGHTS])}
 
 
 def _built(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], options: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from common.core.errors import ArgumentError
 from common.core.op import REGISTRY, Op
 from common.core.sizes import Dim, DimScope
 from common.core.spec import Spec
+from common.tools.files.strict_json import parsed
 from static.graph.nodes import Effect, Graph, Node, Value
 from static.graph.regions import CONTROL
 from static.graph.side_effects import ACTS
@@ -43,7 +44,7 @@ def load(text: str) -> Graph:
     ------
     ArgumentError : another format, or an op that is not registered.
     """
-    data = json.loads(text)
+    data = parsed(text)
     if data.get("format") != FORMAT:
         raise ArgumentError(f"a graph of format {data.get('format')} cannot be read; this version reads {FORMAT}")
     return GraphReader().graph(data["graph"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from common.core.errors import MissingNameError
+from common.core.errors import DTypeError, MissingNameError
+from common.tensor.fitting import converted, misfit
 from common.tools.files.safetensors import load_file, save_file
 from static.session.session import Session
 from static.session.variables import by_name
@@ -66,11 +67,15 @@ class Saver:
         Raises
         ------
         MissingNameError : the file has no value for a variable.
-        ShapeError, DTypeError : it has one of another shape or dtype.
+        ShapeError, DTypeError : it has one of another shape, or one that the variable's dtype cannot hold exactly.
         """
         path = str(save_path)
         arrays = load_file(path if path.endswith(".safetensors") else f"{path}.safetensors")
         missing = [name for name in self._variables if name not in arrays]
         if missing:
             raise MissingNameError(f"{path} has no values for {missing}; it has {sorted(arrays)}")
+        for name, variable in self._variables.items():
+            if converted(arrays[name], variable.dtype, exactly=True) is None:
+                told = misfit(arrays[name], variable.dtype, exactly=True)
+                raise DTypeError(f"{path} has other values for {name} than {variable!r} can hold: {told}")
         sess.load({variable: arrays[name] for name, variable in self._variables.items()})

@@ -47,6 +47,8 @@ X = dynamic.ones(2, 3)
 
 
 LINEAR: Any = dynamic.nn.Linear  # called against its types
+ENDLESS: list[Any] = [1]
+ENDLESS.append(ENDLESS)
 FORK: Any = dynamic.random.fork_rng
 NODE: Any = dynamic.autograd.graph.Node
 
@@ -59,6 +61,13 @@ NODE: Any = dynamic.autograd.graph.Node
         (lambda: LINEAR("a", 2), "Linear(): argument 'in_features' must be int, not str ('a')"),
         (lambda: LINEAR(), "Linear() missing 2 required positional arguments"),
         (lambda: dynamic.nn.Linear(3, 2)("x"), "Linear(): argument 'input' must be Tensor, not str ('x')"),
+        (lambda: static.function(static.nn.Linear(3, 2))((X,)), "Linear(): argument 'input' must be Tensor, not tuple"),
+        (lambda: static.function(static.nn.Sequential(LINEAR(3, 2)))({"a": X}), "'input' must be Tensor, not dict"),
+        (lambda: [*dynamic.utils.data.DataLoader([ENDLESS] * 2)], "'batch' is nested too deeply, or contains itself"),
+        (
+            lambda: dynamic.func.linearize(lambda x: x * x, X)[1]("x"),
+            "linearize: tangent 0 must be Tensor, not str ('x')",
+        ),
         (lambda: dynamic.randn_like(X, None, 3), "given generator=3"),
         (lambda: X + "a", "unsupported operand type(s) for +: 'Tensor' and 'str'"),
         (lambda: dynamic.zeros(2.5), "size(): argument 'size' must be int, not float (2.5)"),
@@ -80,6 +89,8 @@ def test_the_function_the_argument_and_the_line_are_named(call, words):
         or "of a graph" in words
         or "int64" in words
         or "expected" in words
+        or "itself" in words
+        or "tangent" in words
         or f"{__file__}:" in str(caught.value)
     )
 
@@ -357,6 +368,7 @@ NESTED.append(NESTED)
         lambda: static.function(lambda: X.nansum(1, NESTED))(),
         lambda: static.function(lambda: X.norm(2, 1, NESTED))(),
         lambda: X.__setitem__([1, NESTED], 0.0),
+        lambda: dynamic.profiler.profile().end("a", range(2**40), 1),
     ],
 )
 def test_values_that_cannot_be_shown(call):

@@ -37,6 +37,22 @@ def test_the_scripts_see(monkeypatch, tmp_path):
     assert script.wrong[0] == "step 1: ZeroDivisionError"
 
 
+def test_a_script_that_is_interrupted_leaves_no_block_open(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    script = Script(3, 5, lambda error: None)
+
+    def late(*_):
+        for block in (dynamic.no_grad(), static.Graph().as_default(), dynamic.inference_mode()):
+            block.__enter__()
+            script.open.append(block)
+        raise hostile.TooLong
+
+    monkeypatch.setattr(script, "tensor", late)
+    assert "not back" in str(hostile.complaint(script))
+    static.reset_default_graph()  # refuses inside a block
+    assert dynamic.ones(1, requires_grad=True).mul(2).requires_grad
+
+
 @ENGINES
 def test_a_format_of_several_numbers(tw):
     assert f"{tw.tensor(0.5):.2f}" == "0.50"

@@ -100,6 +100,8 @@ def asks_for_long(call: Call) -> bool:
     given = [*call.args, *call.kwargs.values()]
     if call.name.endswith(("spectral_norm", "fori_loop")) and any(_number(x) >= 2**20 for x in given):  # iterations
         return True
+    if call.name.endswith("while_loop") and any(x is len or x is int for x in given):  # which holds for ever
+        return True
     keeps = (".extend", ".update", "List", "Dict", ".Compare", "parameters_to_vector", "default_convert")
     return call.name.endswith(keeps) and any(_rows(x) >= 2**20 for x in given)
 
@@ -141,7 +143,7 @@ def complaint(call: Call) -> str | None:
     finally:
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        _tidy()
+        _tidy(call)
     if time.process_time() - start > SECONDS:
         return f"took {time.process_time() - start:.1f} s"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
@@ -174,8 +176,11 @@ def objection(error: BaseException) -> str | None:
     return f"{type(error).__name__} at {seen}: {str(error)[:200]}"
 
 
-def _tidy() -> None:
-    """What a call may have switched."""
+def _tidy(call: Call) -> None:
+    """What a call may have switched, and the blocks in which a script was interrupted."""
+    for block in reversed(getattr(call, "open", [])):
+        with contextlib.suppress(Exception):
+            block.__exit__(None, None, None)
     mode.grad_mode.set(True)
     dynamic.set_printoptions(profile="default")
     dynamic.set_num_threads(1)

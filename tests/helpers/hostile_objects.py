@@ -203,8 +203,6 @@ class ObjectSteps(Draws):
                                lambda: nn.Sequential(nn.Linear(3, 3), nn.Dropout(self.odd(0.5)), nn.LayerNorm(3)),
                                lambda: nn.MultiheadAttention(4, 2), lambda: nn.Embedding(4, 3)])()  # fmt: skip
         state, value = module.state_dict(), self.any()
-        if value is module:  # which would contain itself: Python's recursion ends, as in PyTorch
-            value = None
         return self.index([
             lambda: module(self.x()), lambda: module(self.any(), self.any()), lambda: static.compile(module)(self.x()),
             lambda: module.load_state_dict({k: self.odd(v, 0.3) for k, v in state.items()}),

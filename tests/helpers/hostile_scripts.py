@@ -165,6 +165,8 @@ class Script(ObjectSteps):
         tw, one, two = self.tw, self.body(), self.body()
         x, y = self.any(), self.any()
         count, length = self.odd(self.pick([0, 1, 3])), self.odd(self.pick([None, 2, 3]))
+        if isinstance(count, (int, np.integer)) and count > 1000:  # a loop that is told to go on for years does so
+            count = 3
         act = self.index([
             lambda: tw.cond(self.pick([True, tw.tensor(False), x]), one, two, x),
             lambda: tw.switch(self.odd(count), [one, two], x),

@@ -334,6 +334,23 @@ def bools_are_not_subtracted(tw):
     assert (~b).tolist() == [False, True]
 
 
+def bools_have_no_magnitude_and_no_power(tw):
+    b = tw.tensor([True, False])
+    for refused in (lambda: abs(b), lambda: b.abs(), lambda: b.clone().abs_(), lambda: b**b, lambda: tw.pow(True, b)):
+        with pytest.raises(NotImplementedError, match=r"not implemented for '?[bB]ool"):
+            refused()
+    for signs in (b.sign(), tw.sgn(b), b.clone().sign_(), b.clone().sgn_()):
+        assert signs.dtype == tw.bool
+        assert signs.tolist() == [True, False]
+    numbers = tw.tensor([3, 2])
+    for power, dtype, values in (
+        (b**2, tw.int64, [1, 0]), (tw.square(b), tw.int64, [1, 0]), (2**b, tw.int64, [2, 1]),
+        (numbers**b, tw.int64, [3, 1]), (b**numbers, tw.int64, [1, 0]), (b**0.5, tw.float32, [1.0, 0.0]),
+    ):  # fmt: skip
+        assert power.dtype == dtype
+        assert power.tolist() == values
+
+
 def results_without_elements_are_functions_of_their_operands(tw):
     for which in range(2):  # no reflections: of which vectors and factors?
         operands = [tw.ones(5, 0), tw.ones(0)]

@@ -51,3 +51,28 @@ def test_the_older_name_of_the_backward_hook_of_all_modules(engine):
         handle.remove()
     ((inner, outer),) = seen
     assert inner[0].tolist() == outer[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_module_does_not_contain_itself(engine):
+    """What goes through all modules would not come back: it is refused where it is made, and nothing is changed."""
+    nn = engine.nn
+    net = nn.Sequential(nn.Linear(2, 2), nn.ModuleList([nn.ModuleDict({"deep": nn.Sequential(nn.Tanh())})]))
+    deep = net[1][0]["deep"]
+    ways = [
+        lambda: setattr(deep, "up", net), lambda: deep.add_module("up", net), lambda: deep.append(net),
+        lambda: net[1].append(net), lambda: net[1].insert(0, net), lambda: net[1][0].update({"up": net[1]}),
+        lambda: setattr(net, "own", net), lambda: setattr(deep, "0", net), lambda: net.__setitem__(0, net),
+        lambda: net[1].extend([net]),
+    ]  # fmt: skip
+    for way in ways:
+        with pytest.raises(RuntimeError, match=r"a module cannot contain itself; a list registers nothing: self\."):
+            way()
+    assert [type(m).__name__ for m in net.modules()] == [
+        "Sequential", "Linear", "ModuleList", "ModuleDict", "Sequential", "Tanh",
+    ]  # fmt: skip
+    deep.up = [net]
+    shared = nn.Tanh()
+    twice = nn.Sequential(shared, nn.Sequential(shared), net, net)  # one module in several places is no cycle
+    assert len(twice.state_dict()) == 4
+    twice.apply(lambda module: None)

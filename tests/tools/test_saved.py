@@ -105,6 +105,21 @@ def test_what_is_refused(tw, tmp_path):
             tw.load(io.BytesIO(good.getvalue().replace(old, new)))
 
 
+@pytest.mark.parametrize("tw", [dynamic, static])
+@pytest.mark.parametrize(("old", "new"), [(b'"w"', b'"v"'), (b'"x"', b'"y"')])
+def test_a_name_that_stands_twice_is_refused(tw, tmp_path, old, new):
+    """Of which two readers could believe different things: among the arrays, among their fields, in the metadata."""
+    path = tmp_path / "twice.safetensors"
+    tw.save_file({"w": np.zeros(0, np.float32), "v": np.zeros(2, np.float32)}, path, {"x": "1", "y": "2"})
+    path.write_bytes(path.read_bytes().replace(old, new))
+    for read in (tw.load_file, tw.load):
+        with pytest.raises(StateError, match="damaged"):
+            read(path)
+    tw.save_file({}, path, {"twingrad.structure": '{"list": [1], "list": [2]}'})
+    with pytest.raises(StateError, match=r"damaged.*'list' stands twice"):
+        tw.load(path)
+
+
 def test_files_of_every_length_of_header_are_read():
     """A file begins with the length of its header, which may begin with the first byte of a pickle."""
     for length in range(0, 280, 4):

@@ -60,12 +60,12 @@ neg = elementwise(
 )  # fmt: skip
 
 abs = elementwise(
-    "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", domain="number"
+    "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", refuses="b"
 )
 
 sign: Op = elementwise(
-    "sign", e.sign, (lambda g: zeros_like(g),), doc="-1, 0 or 1; sign(-0) = -0, sign(nan) = nan. d/dx = 0.",
-    domain="number",
+    "sign", lambda x: x if _is_bool(x) else e.sign(x), (lambda g: zeros_like(g),),
+    doc="-1, 0 or 1; sign(-0) = -0, sign(nan) = nan. d/dx = 0.",
 )  # fmt: skip
 
 zeros_like: Op = elementwise(
@@ -121,7 +121,7 @@ pow = elementwise(
     "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
     draw=positive, versions=(1, 2, 3, 0.5, -1),
     costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
-        "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", domain="number",
+        "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", refuses="b",
 )  # fmt: skip
 
 

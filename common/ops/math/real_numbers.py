@@ -92,7 +92,7 @@ def sgn(x: Any) -> Any:
     >>> tw.sgn(tw.tensor([-3.0, 0.0, 0.5]))
     tensor([-1.,  0.,  1.])
     """
-    return x if x.dtype.kind == "b" else sign(x)
+    return sign(x)
 
 
 @sections_of(real)

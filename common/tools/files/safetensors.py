@@ -19,6 +19,7 @@ import numpy as np
 from common.core.errors import ArgumentError, DTypeError, StateError
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
+from common.tools.files.strict_json import parsed
 from common.tools.files.whole_file import whole_file
 
 _CODES = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
@@ -78,18 +79,32 @@ def load_file(filename: Any) -> dict[str, np.ndarray]:
     StateError : the file is not of this format, or damaged.
     DTypeError : an array of a dtype without ops, such as bfloat16.
     """
+    path = Path(filename)
+    return arrays_of(path.read_bytes(), f"safetensors: {path}")[0]
+
+
+def arrays_of(data: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and the metadata of a file's bytes, both by name.
+
+    Parameters
+    ----------
+    name : what errors call the file.
+
+    Raises
+    ------
+    StateError, DTypeError : as `load_file`.
+    """
     from safetensors import SafetensorError, deserialize
 
-    path, read = Path(filename), cast("Callable[[bytes], list[Any]]", deserialize)
-    data = path.read_bytes()
     try:
-        entries = read(data)
-    except SafetensorError as error:
-        raise StateError(f"safetensors: {path} is damaged, or of another format: {error}") from error
-    return {name: array_of(name, entry) for name, entry in entries}
+        entries = cast("Callable[[bytes], list[Any]]", deserialize)(data)
+        header = parsed(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except (SafetensorError, ValueError) as error:
+        raise StateError(f"{name} is damaged, or of another format: {error}") from error
+    return {key: _array_of(key, entry) for key, entry in entries}, header.get("__metadata__") or {}
 
 
-def array_of(name: str, entry: dict[str, Any]) -> np.ndarray:
+def _array_of(name: str, entry: dict[str, Any]) -> np.ndarray:
     """One array, with memory of its own."""
     code, shape = entry["dtype"], entry["shape"]
     if code not in _CODES:

@@ -10,9 +10,9 @@ import base64
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from common.core.errors import ArgumentError, StateError
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Buffer, Parameter
+from common.tools.files.safetensors import arrays_of
+from common.tools.files.strict_json import parsed
 from common.tools.files.whole_file import whole_file
 
 _KEY = "twingrad.structure"
@@ -164,8 +166,6 @@ def from_bytes(data: bytes, name: Any) -> Any:
     ------
     StateError : as `load`.
     """
-    from safetensors import SafetensorError, deserialize
-
     if data[:4] == b"PK\x03\x04" and data[30:42] == b"program.json":
         raise StateError(f"load(): {name} is a compiled program: load it with static.load")
     # a pickle begins with 0x80; so does the header's length in some of our files, whose ninth byte is a brace
@@ -173,19 +173,12 @@ def from_bytes(data: bytes, name: Any) -> Any:
         from common.tools.files.pytorch_files import read_pytorch
 
         return read_pytorch(data, name)
-    try:
-        entries = cast("Callable[[bytes], list[Any]]", deserialize)(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    except (SafetensorError, ValueError) as error:
-        raise StateError(f"load(): {name} is damaged, or of another format: {error}") from error
-    from common.tools.files.safetensors import array_of
-
-    arrays = {key: array_of(key, entry) for key, entry in entries}
-    text = header.get("__metadata__", {}).get(_KEY)
+    arrays, metadata = arrays_of(data, f"load(): {name}")
+    text = metadata.get(_KEY)
     if text is None:
         return {key: wrap(array) for key, array in arrays.items()}
     try:
-        return _built(json.loads(text), arrays)
+        return _built(parsed(text), arrays)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(f"load(): {name} is damaged: its structure makes no sense: {error}") from error
 

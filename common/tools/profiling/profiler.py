@@ -20,6 +20,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, FileError
+from common.core.int_arguments import members
 from common.core.source_lines import user_frame
 from common.core.switching import Change
 from common.tensor.boundary import guards_itself
@@ -203,7 +204,7 @@ class profile(Watching):
             thread.spans[-1][1] += end - start
         if not self._action.records:
             return
-        shapes = [list(getattr(x, "shape", ())) for x in operands]
+        shapes = [list(getattr(x, "shape", ())) for x in members(operands, "profile", "operands")]
         own = end - start - inner
         self._events.append(FunctionEvent(name, kind, thread.ident, start, end, own, shapes, number, *frame))
 

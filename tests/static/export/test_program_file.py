@@ -226,6 +226,19 @@ def test_versions_are_checked():
         program_file.of_bytes(edited(lambda about: about.update(numerics=0)))
 
 
+def test_a_part_or_a_name_that_stands_twice_is_refused():
+    with zipfile.ZipFile(io.BytesIO(small())) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    twice = parts[program_file.PROGRAM].replace(b"{", b'{"format": 99, ', 1)
+    with pytest.raises(StateError, match=r"damaged.*'format' stands twice"):
+        program_file.of_bytes(program_file._zipped({**parts, program_file.PROGRAM: twice}))
+    other = program_file.WEIGHTS[:-1] + "!"
+    data = program_file._zipped({**parts, other: parts[program_file.WEIGHTS]})
+    body = data[:-64].replace(other.encode(), program_file.WEIGHTS.encode())
+    with pytest.raises(StateError, match="two of its parts have one name"):
+        program_file.of_bytes(body + hashlib.sha256(body).hexdigest().encode())
+
+
 def paths(data, path=()):
     """Every place in JSON."""
     yield path

@@ -313,6 +313,30 @@ def test_saving_and_restoring(graph, tmp_path):
         saver.save(tw.Session(), tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "held", "lost"),
+    [
+        ("float32", np.array([0.5, np.inf, np.nan, 2.0**-149]), np.array([0.5, 0.1])),
+        ("float32", np.array([1, 2**24]), np.array([1, 2**24 + 1])),
+        ("float32", np.array([True, False]), np.array([1e300])),
+        ("float64", np.array([0.1], np.float32), np.array([2**53 + 1])),
+        ("int32", np.array([-(2**31)]), np.array([2**31])),
+        ("uint8", np.array([True]), np.array([1.0])),
+    ],
+)
+def test_a_restored_value_is_the_one_of_the_file(graph, tmp_path, dtype, held, lost):
+    w = tw.Variable(np.zeros(held.shape, dtype), name="w")
+    v = tw.Variable(np.ones(lost.shape, dtype), name="v")
+    session, file = ready(), tmp_path / "model.safetensors"
+    tw.save_file({"w": held}, file)
+    tw.Saver([w]).restore(session, file)
+    assert np.array_equal(session.run(w).astype(held.dtype), held, equal_nan=True)
+    tw.save_file({"w": np.zeros_like(held), "v": lost}, file)
+    with pytest.raises(DTypeError, match=r"0\.1|16777217|1e\+300|9007199254740993|2147483648|float64"):
+        tw.Saver([w, v]).restore(session, file)
+    assert np.array_equal(session.run(w).astype(held.dtype), held, equal_nan=True)  # nothing is changed
+
+
 def test_only_the_newest_files_are_kept(graph, tmp_path):
     tw.Variable([1.0], name="w")
     saver, session = tw.Saver(max_to_keep=2), ready()
