@@ -94,7 +94,7 @@ def read(key: str) -> Entry | None:
         path = folder / (key + SUFFIX)
         if not _is_used(folder):
             return None
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             reason = distrusted(os.fstat(file.fileno()))
             data = b"" if reason is not None else file.read()
     except FileNotFoundError:
@@ -110,6 +110,11 @@ def read(key: str) -> Entry | None:
         return None
     _touch(path)
     return entry
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; what is none, as a pipe, has nothing to read, and is not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write(key: str, entry: Entry) -> None:

@@ -73,14 +73,11 @@ class Memory:
         operands = tensors[0] if type(tensors[0]) in (list, tuple) else tensors
         if mode.tracing or not all(map(_is_operand, operands)) or type(next(iter(operands), None)) not in KINDS:
             return NotImplemented
-        key = tuple(map(_identity, (*operands, len(operands), *others)))
-        try:
-            line = self.known.get(key)
-        except TypeError:  # an argument without a hash
+        if not all(map(_is_kept, others)):  # nor is it kept alive, or asked whether it is true
             return NotImplemented
+        key = tuple(map(_identity, (*operands, len(operands), *others)))
+        line = self.known.get(key)
         if line is None:
-            if not all(map(_is_kept, others)):  # nor is it kept alive
-                return NotImplemented
             calls = self._calls[key] = self._calls.get(key, 0) + 1
             if calls < OFTEN:
                 if len(self._calls) > _LIMIT:

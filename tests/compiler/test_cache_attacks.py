@@ -100,6 +100,18 @@ def test_a_folder_of_another_user_is_not_used(fresh_cache, monkeypatch):
     assert len(told) == 1
 
 
+def test_what_is_no_file_is_not_waited_for(fresh_cache):
+    assert [compiled(27), compiled(28)] == [27, 28]
+    pipe, folder = sorted(fresh_cache.glob("*.kernel"))
+    for path in (pipe, folder):
+        path.unlink()
+    os.mkfifo(pipe, 0o600)
+    folder.mkdir()
+    with pytest.warns(TwingradCacheWarning, match=r"damaged entry|cannot read the kernel cache"):
+        assert [compiled(27), compiled(28)] == [27, 28]
+    assert pipe.is_file()
+
+
 @pytest.mark.parametrize("how", ["owner", "mode"])
 def test_an_entry_that_somebody_else_could_write_is_made_again(fresh_cache, monkeypatch, how):
     assert compiled(24) == 24

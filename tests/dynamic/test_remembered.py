@@ -76,6 +76,25 @@ def often(f, *arguments, **options):
     return f(*arguments, **options)
 
 
+TENSORS_ONLY = {
+    "embedding_bag",
+    "native_batch_norm",
+    "native_group_norm",
+    "triangular_solve",
+}  # as their cases are told
+
+
+def test_arrays_are_taken_beside_a_tensor():
+    """Any argument may be an array, whichever of them decides what is remembered."""
+    for name in sorted(set(CASES) - set(DATA_DEPENDENT) - TENSORS_ONLY):
+        case = CASES[name][0]
+        first, *others = operands(case, 1, False)
+        if others:
+            expected = flatten(case.f(first, *others))[0]
+            found = flatten(case.f(first, *(x.numpy() for x in others)))[0]
+            assert_all_same_bits([*map(np.asarray, found)], [*map(np.asarray, expected)], name)
+
+
 def test_costly_functions_are_remembered(monkeypatch):
     learn, made = remembered._learnt, []
     monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])

@@ -145,7 +145,7 @@ def grid_sample(
             place = _padded(place, m, padding_mode, align)
         if mode == "nearest":
             nearest = round(place)  # constant between jumps: a gradient of 0, not none
-            taps.append([(nearest, 1 - nearest * 0 if grid.requires_grad else None)])
+            taps.append([(nearest, 1 - nearest * 0 if getattr(grid, "requires_grad", False) else None)])
             continue
         first = floor(place)
         t = place - first

@@ -56,7 +56,7 @@ def embedding(
     if max_norm is not None:
         _limit(index, weight, max_norm, norm_type)
     rows = take_(weight, index, dim=0)
-    if padding_idx is None or not weight.requires_grad:
+    if padding_idx is None or not getattr(weight, "requires_grad", False):
         return rows
     n = weight.shape[0]
     if isinstance(n, int) and not -n <= padding_idx < n:
