@@ -50,7 +50,7 @@ class Multiplier:
         mul, x = REGISTRY["mul"], np.ones(8, np.float32)
         _, store, cells = make_finder()
         store(recipe(mul, ((x.shape, x.dtype),) * 2, NO_ATTRS), mul, NO_ATTRS, x, x)
-        applied = make_apply(cells, specialise.tape(), source.replace(part, instead) if part else source)
+        applied, _ = make_apply(cells, specialise.tape(), source.replace(part, instead) if part else source)
         self.operator: Callable[[Any, Any], Any] = lambda a, b: applied(mul, NO_ATTRS, a, b)
 
 

@@ -134,11 +134,11 @@ def _first_find(*operands: Any) -> Any:
 
 
 def _make_tables() -> None:
-    global find, applied, _store, _cells
+    global find, applied, shown, _store, _cells
     with _lock:
         if find is _first_find:
             find, _store, _cells = make_finder()
-            applied = make_apply(_cells, tape())
+            applied, shown = make_apply(_cells, tape())
 
 
 #: ``find(op, attrs, *operands)``: the recipe for arrays and numbers, by a native table in front of `recipes`, or None.
@@ -155,6 +155,9 @@ def _declines(*operands: Any) -> None:
 #: ``applied(op, attrs, *operands)``: what an op that `find` knows makes of tensors and numbers, recorded; None where
 #: `common.tensor.record.record` is to be asked. To be called as ``eager.applied``.
 applied: Callable[..., Any] = _declines
+#: ``shown(recipe, result, *tensors)``: the same for arrays that the op has made of tensors, in no family yet. To be
+#: called as ``eager.shown``.
+shown: Callable[..., Any] = _declines
 #: ``recalled(memory, *arguments)``: what a public function comes to; None where that is not known, NotImplemented where
 #: it is to be called. ``keep(line, memory, *arguments)`` lets it know. Both are to be called as ``eager.recalled``.
 recalled: Callable[..., Any] = _declines

@@ -6,6 +6,9 @@ wanted, a node is put on the tape. None, with nothing done, where the general wa
 has met, operands of other classes, while something watches, and where the op raises an exception of Python's, which the
 general way then raises again.
 
+With READY in its table it is ``show``: f(recipe, result, *tensors) -> the same for an array, or a tuple of arrays, that
+the op has made already; whose memory a result shows is for the caller to note.
+
 Table: see the names below; what is in capitals there is an object, an offset in words, or an address. A plan, the
 contents of a bytes object, says how a node is made: [whether it may be, whether results may be views of the first
 operand, inputs that it saves, their positions..., inputs of which it saves the shape, their positions..., what of the
@@ -19,7 +22,7 @@ from common.runtime.dispatch_text import KEY_WORDS, MAX_OPERANDS, TABLE
 #: The words of the table: those of the engine's state and functions, then offsets in objects by class and attribute.
 STATE = (
     "ROWS", "TRACING", "EXPOSED", "NO_ATTRS", "DUE", "GRAD_MODE", "COUNTER", "USER_FILES", "OWN_FILES", "PLACE", "LOOK",
-    "SEAL", "NOTE", "TEMPLATE", "TENSOR_WORDS", "NODE_CLASS", "KIND_1", "KIND_2", "KIND_3", "FILE_NAME",
+    "SEAL", "NOTE", "TEMPLATE", "TENSOR_WORDS", "NODE_CLASS", "KIND_1", "KIND_2", "KIND_3", "FILE_NAME", "READY",
 )  # fmt: skip
 TENSOR = ("payload", "_requires_grad", "grad_fn", "output_nr")
 NODE = ("number", "op", "attrs", "backward", "edges", "saved", "fit", "code", "lasti", "freed_by")
@@ -266,7 +269,7 @@ def tensors_over(table, recipe, operand, y, node):
     tensors = PyTuple_New(count)
     if not tensors:
         return 0
-    shows = y[ITEMS][BASE] and is_tensor(table, operand)
+    shows = y[ITEMS][BASE] and is_tensor(table, operand) and not table[READY]
     for i in range(count):
         array = y[ITEMS + i]
         tensor = tensor_over(table, share(array))
@@ -316,7 +319,7 @@ def shown(table, recipe, operands, payloads, count, y, wanted):
         result = tensor_over(table, y)
         if result and node:
             recorded(table, result, node, 0)
-        if result and (recipe[table[R_plan]] + BYTES)[1] and is_tensor(table, operands[0]):
+        if result and (recipe[table[R_plan]] + BYTES)[1] and is_tensor(table, operands[0]) and not table[READY]:
             if not noted(table, recipe, operands[0], result, -1):
                 Py_DecRef(result)
                 result = 0
@@ -370,9 +373,23 @@ def applied(table, op, attrs, operands, count):
 """
 
 APPLY = f"""{APPLIED}
+# what `applied` makes of a result
+def ready(table, recipe, y, operands, count):
+    payloads = room({MAX_OPERANDS})
+    wanted = False
+    for i in range(count):
+        if not is_tensor(table, operands[i]):
+            return none()
+        payloads[i] = operands[i][table[T_payload]]
+        if wants_gradient(table, operands[i]):
+            wanted = True
+    return shown(table, recipe, operands, payloads, count, share(y), wanted)
+
 def apply(self, args, nargs):
     table = table_of(self)
     if nargs < 3 or nargs - 2 > MAX_OPERANDS or table[TRACING][ENTRIES]:
         return none()
+    if table[READY]:
+        return ready(table, args[0], args[1], at(args, 2), nargs - 2)
     return applied(table, args[0], args[1], at(args, 2), nargs - 2)
 """

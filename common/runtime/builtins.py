@@ -138,8 +138,8 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any], np.ndarray]:
     return find, store, cells
 
 
-def make_apply(cells: np.ndarray, tape: Tape, source: str = "") -> Callable[..., Any]:
-    """Return ``f(op, attrs, *operands)`` that runs an op on tensors and records it.
+def make_apply(cells: np.ndarray, tape: Tape, source: str = "") -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return ``apply(op, attrs, *operands)`` and ``show(recipe, result, *tensors)``.
 
     Parameters
     ----------
@@ -150,11 +150,16 @@ def make_apply(cells: np.ndarray, tape: Tape, source: str = "") -> Callable[...,
     Returns
     -------
     callable
-        Returns a tensor or a tuple of tensors; None, with nothing done, where the general way is to be taken.
+        Runs an op on tensors and records it. Returns a tensor or a tuple of tensors; None, with nothing done, where the
+        general way is to be taken.
+    callable
+        The same for an array, or a tuple of arrays, that an op has made of tensors.
     """
     if not is_native("apply"):
         return python_builtins.make_apply(cells, tape)
-    return _builtin("apply", np.array(tape.words(cells), dtype=np.int64), cells, tape, source=source)
+    words = [np.array(tape.words(cells, ready), dtype=np.int64) for ready in (False, True)]
+    apply, show = (_builtin("apply", each, cells, tape, source=source) for each in words)
+    return apply, show
 
 
 def make_recall(cells: np.ndarray, tape: Tape, plain: Sequence[type]) -> tuple[Callable[..., Any], Callable[..., None]]:

@@ -22,7 +22,7 @@ CELLS = 1024  # a power of 2
 CELL_WORDS = 64
 KEY_WORDS = 62
 MAX_DIMS = 8
-MAX_OPERANDS = 16
+MAX_OPERANDS = 32
 
 FIXED = """
 def fixed(self, args, nargs):

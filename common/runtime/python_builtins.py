@@ -170,9 +170,9 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any], np.ndarray]:
     return find, store, np.zeros(0, np.int64)
 
 
-def make_apply(*_: Any) -> Callable[..., None]:
-    """Return a function that declines: the caller's general path runs and records the op."""
-    return lambda *_: None
+def make_apply(*_: Any) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return two functions that decline: the caller's general path runs and records the op."""
+    return lambda *_: None, lambda *_: None
 
 
 def make_recall(*_: Any) -> tuple[Callable[..., None], Callable[..., None]]:

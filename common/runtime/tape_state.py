@@ -51,14 +51,14 @@ class Tape(NamedTuple):
     kinds: Sequence[type]
     recipe: type
 
-    def words(self, cells: np.ndarray) -> list[int]:
-        """The table of ``apply``, see `common.runtime.apply_text`."""
+    def words(self, cells: np.ndarray, ready: bool = False) -> list[int]:
+        """The table of ``apply``, or of ``show``, see `common.runtime.apply_text`."""
         tensor = type(self.template)
         state = [
             *(cells.ctypes.data, id(self.tracing), id(self.exposed), id(self.no_attrs), self.due.ctypes.data),
             *(id(self.grad_mode), id(self.counter), id(self.user_files), id(self.own_files), id(self.place)),
             *(id(self.look), id(self.seal), id(self.note), id(self.template), tensor.__basicsize__ // 8, id(self.node)),
-            *map(id, self.kinds), cpython_abi.slot_offset(CodeType, "co_filename") // 8,
+            *map(id, self.kinds), cpython_abi.slot_offset(CodeType, "co_filename") // 8, ready,
         ]  # fmt: skip
         places = [(tensor, TENSOR), (self.node, NODE), (self.recipe, RECIPE)]
         return [*state, *(_word_of(owner, name) for owner, names in places for name in names)]

@@ -183,7 +183,13 @@ def _apply(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     if plain.grad_fn is not None or plain.payload.tolist() != (x + 5).tolist() or looked[1:] != [7]:
         return False
     saved = node.saved[0] is x and node.saved[1] == x.shape and node.saved[2] is made.payload
-    return bool(saved and node.edges == (leaf, None) and node.code is _apply.__code__ and node.number == 7)
+    if not saved or node.edges != (leaf, None) or node.code is not _apply.__code__ or node.number != 7:
+        return False
+    show, recipe = make(tape.words(cells, ready=True), cells, tape), looked[0]
+    if show(recipe, y, x) is not None or show(recipe, 5, leaf) is not None:
+        return False
+    result = show(recipe, y, leaf)
+    return result.payload is y and result.grad_fn.edges == (leaf,) and result.grad_fn.number == 8
 
 
 def _recall(make: Make, x: np.ndarray, y: np.ndarray) -> bool:

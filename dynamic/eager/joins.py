@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,19 +9,15 @@ import numpy as np
 
 from common.core import mode
 from common.core.op import Op, rules_changed
-from common.core.source_lines import user_files, user_frame
 from common.core.spec import Spec
+from common.evaluate import specialise as eager
 from common.evaluate.native_results import in_a_row
-from common.evaluate.specialise import Recipe, recipe
+from common.evaluate.specialise import recipe
 from common.ops import functional
 from common.ops.shape.cat import MOST_OPERANDS
-from common.tensor.base import Tensor, TensorBase
-from common.tensor.node import Node, next_number
+from common.tensor.base import TensorBase
 from dynamic.eager.forms import OpProbe
 
-_new = object.__new__
-_getframe = sys._getframe
-_grad_enabled = mode.grad_mode.get
 _LIMIT = 1024
 
 
@@ -85,51 +80,16 @@ def _joining(name: str) -> Callable[[Sequence[Any], int], Any]:
         if kind is not list and kind is not tuple:
             return None
         arrays = []
-        wanted = False
         for x in tensors:
             if not isinstance(x, TensorBase):
                 return None
             arrays.append(x.payload)
-            if x._requires_grad:
-                wanted = True
         way = recent.get((len(arrays), dim))
         if way is None or (y := way[0](*arrays)) is None:
             way = join.look_up(arrays, dim)
             if way is None or (y := way[0](*arrays)) is None:
                 return None
-        t = _new(Tensor)
-        t.payload = y
-        t.output_nr = 0
-        t._grad = t._family = None
-        if wanted and _grad_enabled() and way[1].recorded:
-            found: Recipe = way[1]
-            node = _new(Node)
-            node.number = next_number()
-            node.op = found.op
-            node.attrs = found.attrs
-            node.backward = found.backward
-            node.fit = found.forms
-            edges = []
-            for x in tensors:
-                edge = x.grad_fn
-                if edge is None:
-                    edges.append(x if x._requires_grad else None)
-                else:
-                    edges.append((edge, x.output_nr) if x.output_nr else edge)
-            node.edges = tuple(edges)
-            node.saved = found.op.save(arrays, y)
-            node.freed_by = None
-            frame = _getframe(2)
-            if frame.f_code.co_filename in user_files:
-                node.code, node.lasti = frame.f_code, frame.f_lasti
-            else:
-                node.code, node.lasti = user_frame(3)
-            t.grad_fn = node
-            t._requires_grad = True
-        else:
-            t.grad_fn = None
-            t._requires_grad = False
-        return t
+        return eager.shown(way[1], y, *tensors)
 
     return short
 

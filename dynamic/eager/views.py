@@ -7,7 +7,6 @@ named arguments, and all calls while something watches, take the general way wit
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -18,19 +17,16 @@ from common.core import mode
 from common.core.errors import TwingradError
 from common.core.members import give
 from common.core.op import Op, rules_changed
-from common.core.source_lines import user_files, user_frame
+from common.evaluate import specialise as eager
 from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
 from common.ops import functional
 from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
-from common.tensor.node import Node, next_number
 from common.tensor.view_families import Family, show_unrecorded, unrecorded
 from dynamic.eager.forms import OpProbe
 
-_new = object.__new__
-_getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
 SMALL = 8192
@@ -65,11 +61,11 @@ class _Ways:
         y = self.part(getattr(a, "payload", None), key, *arguments)
         if y is None:
             return None
-        show: Any = _shown_parts if type(y) is list else _shown
-        return show(a, y, self.recent[key][1], 3)
+        show: Any = _shown_parts if type(y) is tuple else _shown
+        return show(a, y, self.recent[key][1])
 
     def part(self, x: Any, key: Any, *arguments: Any) -> Any:
-        """`view` of an array: an array, or a list of them."""
+        """`view` of an array: an array, or a tuple of them."""
         if type(x) is not np.ndarray:
             return None
         form = (x.shape, x.dtype, x.strides, key)
@@ -114,36 +110,27 @@ def _all(parts: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
     def views(x: Any) -> Any:
         y = first(x)
-        return None if y is None else [y, *[view(x) for view in rest]]
+        return None if y is None else (y, *[view(x) for view in rest])
 
     return views
 
 
-def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2) -> tuple[Tensor, ...]:
+def _shown_parts(a: Any, parts: tuple[np.ndarray, ...], found: Recipe) -> Any:
     """The views of an op with several, see `_shown`; they share a node."""
-    node: Node | None = None
-    if a._requires_grad and _grad_enabled():
-        node = Node(found.op, found.attrs, (a.edge,), (found.forms[0][0],), found.forms, *user_frame(depth))
-        node.backward = found.backward
+    tensors = eager.shown(found, parts, a)
+    if tensors is None:
+        return None
     place: Any = None if _grad_enabled() else unrecorded(a)
     family, base, above = _place_of(a) if place is None else (None, None, place)
-    made = []
-    for position, y in enumerate(parts):
-        t = _new(Tensor)
-        t.payload = y
-        t.output_nr = 0 if node is None else position
-        t._grad = None
-        t.grad_fn = node
-        t._requires_grad = node is not None
+    for position, t in enumerate(tensors):
         if family is None:
             show_unrecorded(t, above)
         else:
             t._family = (family, base, above, found.op, found.attrs, position)
             family.views.append(ref(t))
-        made.append(t)
     if family is not None and len(family.views) > family.limit:
         family.drop_dead()
-    return tuple(made)
+    return tensors
 
 
 def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
@@ -156,18 +143,15 @@ def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
     return place, a, None
 
 
-def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
-    """A view as a tensor: in the family of `a`, and on the tape. `depth` frames up stands the caller of the method."""
-    t = _new(Tensor)
-    t.payload = y
-    t.output_nr = 0
-    t._grad = None
+def _shown(a: Any, y: np.ndarray, found: Recipe) -> Any:
+    """A view as a tensor: on the tape, and in the family of `a`; None if the general way is to be taken."""
+    t = eager.shown(found, y, a)
+    if t is None:
+        return None
     place: Any = getattr(a, "_family", None)
     if not _grad_enabled():  # see `unrecorded`; under `inference_mode` nobody comes here
         base = a if type(place) is not tuple else place[1]
         t._family = place if type(place) is tuple and place[0] is None else (None, base, None, None, None, "no_grad")
-        t.grad_fn = None
-        t._requires_grad = False
         return t
     if type(place) is tuple:
         family, base = place[0], place[1]
@@ -183,27 +167,6 @@ def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
         views.append(ref(t))
         if len(views) > family.limit:
             family.drop_dead()
-    if a._requires_grad:
-        node = _new(Node)
-        node.number = next_number()
-        node.op = found.op
-        node.attrs = found.attrs
-        node.backward = found.backward
-        node.fit = found.forms
-        edge = a.grad_fn
-        node.edges = (a if edge is None else (edge, a.output_nr) if a.output_nr else edge,)
-        node.saved = (found.forms[0][0],) if found.op.saved_shapes else ()
-        node.freed_by = None
-        frame = _getframe(depth)
-        if frame.f_code.co_filename in user_files:
-            node.code, node.lasti = frame.f_code, frame.f_lasti
-        else:
-            node.code, node.lasti = user_frame(depth + 1)
-        t.grad_fn = node
-        t._requires_grad = True
-    else:
-        t.grad_fn = None
-        t._requires_grad = False
     return t
 
 
@@ -227,9 +190,10 @@ def _sized(name: str) -> Callable[..., Any]:
             if type(n) is not int:
                 return general(self, *arguments)
         way = recent.get(key)
-        if way is not None and (y := way[0](self.payload)) is not None:
-            return _shown(self, y, way[1])
-        y = ways.view(self, key, arguments)
+        if way is not None and (x := way[0](self.payload)) is not None:
+            y = _shown(self, x, way[1])
+        else:
+            y = ways.view(self, key, arguments)
         return general(self, *arguments) if y is None else y
 
     method.__name__, method.__doc__ = name, function.__doc__
@@ -252,9 +216,10 @@ def _cutting(name: str) -> Callable[..., Any]:
             if type(n) is not int:
                 return general(self, *arguments)
         way = recent.get(arguments)
-        if way is not None and (parts := way[0](self.payload)) is not None:
-            return _shown_parts(self, parts, way[1])
-        y = ways.view(self, arguments, arguments)
+        if way is not None and (x := way[0](self.payload)) is not None:
+            y = _shown_parts(self, x, way[1])
+        else:
+            y = ways.view(self, arguments, arguments)
         return general(self, *arguments) if y is None else y
 
     method.__name__, method.__doc__ = name, function.__doc__
@@ -270,9 +235,10 @@ def _transposed(name: str) -> property:
         if mode.tracing:
             return general(self)
         way = recent.get(name)
-        if way is not None and (y := way[0](self.payload)) is not None:
-            return _shown(self, y, way[1])
-        y = ways.view(self, name, ())
+        if way is not None and (x := way[0](self.payload)) is not None:
+            y = _shown(self, x, way[1])
+        else:
+            y = ways.view(self, name, ())
         return general(self) if y is None else y
 
     return property(turned)
@@ -317,9 +283,10 @@ def _getitem(self: Any, key: Any) -> Any:
         way = recent_parts.get(known)
     except TypeError:  # a slice by what has no hash
         return _general_getitem(self, key)
-    if way is not None and (y := way[0](self.payload)) is not None:
-        return _shown(self, y, way[1])
-    y = parts.view(self, known, (key,))
+    if way is not None and (x := way[0](self.payload)) is not None:
+        y = _shown(self, x, way[1])
+    else:
+        y = parts.view(self, known, (key,))
     return _general_getitem(self, key) if y is None else y
 
 

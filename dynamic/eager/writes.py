@@ -18,13 +18,12 @@ from common.methods.setitem import setitem
 from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
-from common.tensor.node import Node, next_number
+from common.tensor.node import Node
 from common.tensor.view_families import Family, is_recorded
 from common.tensor.write_log import log_write
 from dynamic.eager.views import SMALL, known_key, parts, recent_parts
 
 general = boundary.guarded(setitem, "__setitem__")
-_new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
@@ -55,19 +54,9 @@ def _is_alone(x: Any) -> bool:
 def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any) -> None:
     """Give a tensor the place of a copy in which a part is what has been written."""
     write = _writes.get(found) or _write_of(found, part)
-    node = _new(Node)
-    node.number = next_number()
-    node.op = write.op
-    node.attrs = write.attrs
+    place = (frame.f_code, frame.f_lasti) if frame.f_code.co_filename in user_files else user_frame(3)
+    node = Node(write.op, write.attrs, (x.edge, edge), (), write.forms, *place)
     node.backward = write.backward
-    node.fit = write.forms
-    node.edges = (x.edge, edge)
-    node.saved = ()
-    node.freed_by = None
-    if frame.f_code.co_filename in user_files:
-        node.code, node.lasti = frame.f_code, frame.f_lasti
-    else:
-        node.code, node.lasti = user_frame(3)
     x.grad_fn, x.output_nr, x._requires_grad = node, 0, True
 
 

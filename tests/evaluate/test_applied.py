@@ -76,25 +76,38 @@ def test_applied_is_recorded(op, recorded, monkeypatch):
         if not any(type(x) is Tensor for x in operands):
             continue
         wanted, found = both(op, operands, attributes(attrs), monkeypatch)
-        if found is None:
+        if found is not None:
+            assert_is_recorded(op, operands, wanted, found)
+        if all(type(x) is Tensor for x in operands) and (found := shown(op, operands, attributes(attrs))) is not None:
+            assert_is_recorded(op, operands, wanted, found)
+
+
+def shown(op, operands, attrs):
+    """What ``eager.shown`` makes of the arrays that an op returns."""
+    payloads = [x.payload for x in operands]
+    recipe = eager.prepare(op, payloads, attrs)
+    return None if recipe.casts else eager.shown(recipe, recipe.run(*payloads), *operands)
+
+
+def assert_is_recorded(op, operands, wanted, found):
+    """Compare values, gradients and nodes of what `record` and a native call have made of the same operands."""
+    assert type(wanted) is type(found)
+    pairs = list(zip(parts(wanted), parts(found), strict=True))
+    assert_all_same_bits([a.numpy(force=True) for a, _ in pairs], [b.numpy(force=True) for _, b in pairs], op.name)
+    for a, b in pairs:
+        assert (a.requires_grad, a.output_nr, a.is_leaf) == (b.requires_grad, b.output_nr, b.is_leaf)
+        if a.grad_fn is None:
             continue
-        assert type(wanted) is type(found)
-        pairs = list(zip(parts(wanted), parts(found), strict=True))
-        assert_all_same_bits([a.numpy(force=True) for a, _ in pairs], [b.numpy(force=True) for _, b in pairs], op.name)
-        for a, b in pairs:
-            assert (a.requires_grad, a.output_nr, a.is_leaf) == (b.requires_grad, b.output_nr, b.is_leaf)
-            if a.grad_fn is None:
-                continue
-            node, other = a.grad_fn, b.grad_fn
-            assert node.name() == other.name()
-            assert (node.op, node.attrs, node.edges) == (other.op, other.attrs, other.edges)
-            assert forms(node.saved) == forms(other.saved)
-            assert locate(other.code, other.lasti)[0] == __file__
-            seed = wrap(np.ones(a.shape, np.float32))
-            leaves = [x for x in operands if type(x) is Tensor and x.requires_grad]
-            grads = [tw.autograd.grad(y, leaves, seed, retain_graph=True, allow_unused=True) for y in (a, b)]
-            given = [[g.numpy() for g in gs if g is not None] for gs in grads]
-            assert_all_same_bits(*given, op.name)
+        node, other = a.grad_fn, b.grad_fn
+        assert node.name() == other.name()
+        assert (node.op, node.attrs, node.edges) == (other.op, other.attrs, other.edges)
+        assert forms(node.saved) == forms(other.saved)
+        assert locate(other.code, other.lasti)[0] == __file__
+        seed = wrap(np.ones(a.shape, np.float32))
+        leaves = [x for x in operands if type(x) is Tensor and x.requires_grad]
+        grads = [tw.autograd.grad(y, leaves, seed, retain_graph=True, allow_unused=True) for y in (a, b)]
+        given = [[g.numpy() for g in gs if g is not None] for gs in grads]
+        assert_all_same_bits(*given, op.name)
 
 
 def test_new_shapes_need_no_recipe():
@@ -129,10 +142,15 @@ def test_what_is_not_known_is_left_to_the_general_way():
     own = Own(np.ones((2, 3), np.float32))
     for operands in ([x.payload], [1.0], [own], ["x"], [None], [x] * 20, [], [x, x]):
         assert eager.applied(op, NO_ATTRS, *operands) is None
+    recipe = eager.prepare(op, (x.payload,), NO_ATTRS)
+    for operands, result in ([x.payload], x.payload), ([own], x.payload), ([x] * 33, x.payload), ([x], x), ([x], ()):
+        assert eager.shown(recipe, result, *operands) is None
+    assert eager.shown(recipe, x.payload, x).payload is x.payload
     assert eager.applied(op, {}, x) is None
     assert eager.applied(object(), NO_ATTRS, x) is None
     with tw.inference_mode():
         assert eager.applied(op, NO_ATTRS, x) is None
+        assert eager.shown(recipe, x.payload, x) is None
         inferred = x * 2
     assert eager.applied(op, NO_ATTRS, inferred) is None
     assert eager.applied(op, NO_ATTRS, x).tolist() == [[-1] * 3] * 2
@@ -170,6 +188,8 @@ def test_references_are_given_back():
         y = eager.applied(op, NO_ATTRS, x, x)
         eager.applied(op, NO_ATTRS, y, 2.0)
         eager.applied(op, NO_ATTRS, x, "no operand")
+        shown(op, (x, y), NO_ATTRS)
+        eager.shown(eager.prepare(op, (x.payload,) * 2, NO_ATTRS), x, x)
     del y
     assert max(abs(sys.getrefcount(z) - n) for z, n in zip(counted, before, strict=True)) < 100
 
