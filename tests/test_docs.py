@@ -110,9 +110,20 @@ def test_what_contributors_are_told_works(copy):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
+def test_pages_of_a_new_op_are_written(copy):
+    for folder in ("tests", "docs"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    command, environment = [sys.executable, "-m", "tests.helpers.ops_page"], {**os.environ, "PYTHONPATH": str(copy)}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for page in ("docs/ops.md", "docs/api/elementwise.md", "common/ops/_contents.py"):
+        assert "squareplus" in (copy / page).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("tool", [["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"]])
 def test_what_contributors_are_shown_is_clean(copy, tool):
-    paths = ["common/ops/squareplus.py", "static/passes/merge_abs.py", "benchmarks/workloads/cubic.py"]
+    paths = ["common/ops/math/squareplus.py", "static/passes/merge_abs.py", "benchmarks/workloads/cubic.py"]
     command = [sys.executable, "-m", *tool, "--config", str(ROOT / "pyproject.toml"), *paths]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

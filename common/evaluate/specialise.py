@@ -152,14 +152,15 @@ def _declines(*operands: Any) -> None:
     """Leave every op to the general way."""
 
 
-#: ``applied(op, attrs, *operands)``: what an op that `find` knows makes of tensors and numbers, recorded; None where
-#: `common.tensor.record.record` is to be asked. To be called as ``eager.applied``.
+#: ``applied(op, attrs, *operands)``: run an op that `find` knows on tensors and numbers, and record it; None where
+#: `common.tensor.record.record` must do so. To be called as ``eager.applied``.
 applied: Callable[..., Any] = _declines
 #: ``shown(recipe, result, *tensors)``: the same for arrays that the op has made of tensors, in no family yet. To be
 #: called as ``eager.shown``.
 shown: Callable[..., Any] = _declines
-#: ``recalled(memory, *arguments)``: what a public function comes to; None where that is not known, NotImplemented where
-#: it is to be called. ``keep(line, memory, *arguments)`` lets it know. Both are to be called as ``eager.recalled``.
+#: ``recalled(memory, *arguments)``: the result of a public function by its line of ops; None where no line is kept,
+#: NotImplemented where the function is to be called. ``keep(line, memory, *arguments)`` keeps a line. Both are to be
+#: called as ``eager.recalled``.
 recalled: Callable[..., Any] = _declines
 
 
@@ -177,12 +178,12 @@ def _first_keep(*given: Any) -> None:
 keep: Callable[..., None] = _first_keep
 #: A class of tuples, and classes of arguments of which one object is equal to itself alone.
 PLAIN: tuple[type[Any], ...] = (Size, str, type(ABSENT), *map(type, SUPPORTED))
-#: What the engine's tensors and nodes are made of, see `makes_tape`.
+#: Describes the engine's tensors and nodes, see `makes_tape`.
 tape: Callable[[], Tape]
 
 
 def makes_tape(make: Callable[[], Tape]) -> Callable[[], Tape]:
-    """Decorator: the function says what tensors and nodes are made of."""
+    """Decorator: the function describes the engine's tensors and nodes."""
     global tape
     tape = make
     return make

@@ -1,10 +1,10 @@
 """The builtin that applies an op to tensors, see `common.runtime.call_text`.
 
-``apply``: f(op, attrs, *operands) -> tensor, or tuple of tensors | None. Operands are tensors and numbers. What is
-found for them in the table of ``find`` says how the op runs; the result becomes a tensor, and if a gradient may be
-wanted, a node is put on the tape. None, with nothing done, where the general way is to be taken: for forms that nobody
-has met, operands of other classes, while something watches, and where the op raises an exception of Python's, which the
-general way then raises again.
+``apply``: f(op, attrs, *operands) -> tensor, or tuple of tensors | None. Operands are tensors and numbers. It finds the
+recipe for them in the table of ``find``, runs it, makes a tensor of the result and, if a gradient may be wanted, puts a
+node on the tape. It returns None, with nothing done, where the general way is to be taken: for new shapes and dtypes,
+for operands of other classes, while something watches, and where the op raises an Exception, which the general way
+raises again.
 
 With READY in its table it is ``show``: f(recipe, result, *tensors) -> the same for an array, or a tuple of arrays, that
 the op has made already; whose memory a result shows is for the caller to note.

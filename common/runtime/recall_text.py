@@ -1,10 +1,10 @@
-"""The builtin that remembers what a public function comes to, see `common.runtime.call_text`.
+"""The builtin that finds and runs the ops which a public function applies, see `common.runtime.call_text`.
 
-``recall``: f(memory, *arguments) -> what a *line* makes of the tensors among the arguments | None where no line is
-known | NotImplemented where none is to be asked for; ``f(line, memory, *arguments)`` stores a line, or NotImplemented;
-``f()`` clears. Lines depend on the identity of `memory`, on the form of tensors, and on the value of all else: numbers,
-tuples of ints, and objects of some classes by their identity, which a line must keep alive. Tensors may stand in a list
-or tuple of tensors.
+``recall``: f(memory, *arguments) -> the result of a *line* of ops for the tensors among the arguments | None where no
+line is stored | NotImplemented where the function is to be called; ``f(line, memory, *arguments)`` stores a line, or
+NotImplemented; ``f()`` clears. A line is found by the identity of `memory`, by shape and dtype of the tensors, which
+may stand in a list or tuple, and by the values of all other arguments: numbers, tuples of ints, and objects of some
+classes by their identity, which a line must keep alive.
 
 Table: [lines, store, offsets in a line..., classes whose objects count by identity..., table of ``apply``...]. A line
 that is one op has an order: [operands, per operand which of the tensors it is, or -1 for the next constant].
@@ -72,7 +72,7 @@ def write_several(table, key, words, items, count, tensors, found):
             return NO_ROOM
     return words
 
-# what a line makes of tensors
+# the result of a line for tensors
 def run_line(state, table, line, tensors, count):
     operands = room({MAX_OPERANDS})
     order = line[table[L_order]]

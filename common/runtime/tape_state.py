@@ -1,4 +1,4 @@
-"""What the builtin ``apply`` knows of an engine: the classes of its tensors and nodes, and the state that it asks."""
+"""What the builtin ``apply`` knows of an engine: the classes of its tensors and nodes, and the state that it reads."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from common.runtime.recall_text import LINE, PLAIN_CLASSES
 
 
 class Tape(NamedTuple):
-    """How tensors and nodes are made, and what decides whether they are.
+    """How tensors and nodes are made, and the state that decides whether a node is made.
 
     Attributes
     ----------
-    tracing, exposed : dicts of what watches ops, and of memory that the outside can write: nothing, if they are empty.
+    tracing, exposed : dicts of what watches ops, and of memory that the outside can write; both are mostly empty.
     no_attrs : the attributes of an op that is given none.
     due : an int64, the number of the node that calls `look`.
     grad_mode : the ContextVar that says whether ops are recorded.
@@ -65,15 +65,15 @@ class Tape(NamedTuple):
 
 
 class KnownLine:
-    """What a public function comes to for arguments of some forms and values.
+    """The ops that a public function applies, for tensors of some shapes and dtypes and values of other arguments.
 
     Attributes
     ----------
-    function : of the tensors among the arguments.
-    op, attrs : where it is one op: what is applied.
-    order : the operands of that op, see `common.runtime.recall_text`; None where there is more than one op.
-    constants : those of its operands that are no arguments.
-    held : what it depends on by its identity.
+    function : applies them to the tensors among the arguments.
+    op, attrs : the op and its attributes, if it is only one.
+    order : the operands of that op, see `common.runtime.recall_text`; None for several ops.
+    constants : the operands of that op that are no arguments.
+    held : objects that the line is found by, which must stay alive.
     """
 
     __slots__ = ("function", "op", "attrs", "order", "constants", "held")
@@ -92,7 +92,7 @@ class KnownLine:
         self.order = array("q", [len(operands), *operands]).tobytes()
 
     def __call__(self, *tensors: Any) -> Any:
-        """What it makes of the tensors."""
+        """The result for the tensors."""
         return self.function(*tensors)
 
 

@@ -1,4 +1,4 @@
-"""The ops that a function applies, written down while it runs on stand-ins that know nothing but a form."""
+"""The ops that a function applies, written down while it runs on stand-ins that know only a form: shape and dtype."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPS = frozenset(("elementwise", "reduction", "view", "kernel", "composite"))
 
 
 class MoreThanFormsError(Exception):
-    """What a function does depends on more than forms."""
+    """A function depends on more than the forms of its operands."""
 
 
 class _Form:
@@ -44,7 +44,7 @@ class _Form:
 
 
 class _Result:
-    """In place of a node: the attributes by which a result is shown."""
+    """In place of a node: the attributes under which a result is printed."""
 
     def __init__(self, attrs: Attrs) -> None:
         self.attrs = attrs
@@ -61,7 +61,7 @@ class StandIn(TensorBase):
         self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node
 
     def __getitem__(self, key: Any) -> Any:
-        raise MoreThanFormsError  # which node is shown, the class of a tensor decides
+        raise MoreThanFormsError  # the class of the tensor decides which node is printed
 
     def describe_escape(self) -> EscapedTracerError:
         """What is raised where an array is needed."""
@@ -155,9 +155,9 @@ class OpLine(Interpretation):
         return [x.name if type(x) is StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
 
     def unrecorded(self, parts: Sequence[StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
-        """The lines that do the same to arrays where nothing is recorded; views that a caller gets are made of tensors.
+        """Text that applies the ops to arrays, for calls that record nothing; the caller's views are made of tensors.
 
-        Whatever goes wrong there, goes wrong again where it is recorded, which says what it was.
+        An exception there is dropped: the recorded way that follows raises it again, with its reason.
         """
         shown = {x.name for x in parts}
         for at in reversed(range(len(self.steps))):
@@ -197,12 +197,12 @@ class OpLine(Interpretation):
 
 
 def _may_show(op: Op) -> bool:
-    """Whether results may be views of the operand: also parts, several of which are results of one composite."""
+    """Whether results may be views of the operand, or parts of it, as those of a split."""
     return op.kind == "view" or (op.kind == "composite" and op.nout > 1)
 
 
 def _spec(found: Recipe) -> Any:
-    """What an op's result is like, or results; a composite that has not run as straight lines yet is written down."""
+    """The spec of an op's result, or of each; a composite that has not run yet is written down first."""
     if found.spec is None and found.op.kind == "composite":
         from common.evaluate.straight_line import straight_forward
 

@@ -1,12 +1,12 @@
-"""Public functions remember which ops they come to, per shapes and dtypes of their operands and other arguments.
+"""Public functions remember the ops that they apply, per form (shape and dtype) of their operands and other arguments.
 
-A function such as ``avg_pool2d(x, 2)`` checks and completes its arguments in Python, and applies a few ops. All of that
-follows from the forms of its operands. So when the same question has come `OFTEN`, the function is run on stand-ins
-that know nothing but a form, and the ops that it applies to them are written down. Later calls apply these ops only
-(`python -m benchmarks.ops`): to arrays where no gradient is wanted; else each is recorded as ever, with the same nodes,
-bits, and errors of kernels.
+A function such as ``avg_pool2d(x, 2)`` checks and completes its arguments in Python, and then applies a few ops. The
+forms of its operands and its other arguments determine which. So in the call number `OFTEN` with the same ones the
+function runs on stand-ins that know only a form, and the ops that it applies are written down: a *line*. Later calls
+skip the Python and run the line (`python -m benchmarks.ops`): on arrays where no gradient is wanted; else each op is
+recorded, with the same nodes, bits and errors.
 
-Functions of which that is not the whole truth are never remembered: a stand-in refuses what asks for elements, writes,
+Some functions depend on more and are never remembered: a stand-in refuses a function that asks for elements, writes,
 draws random numbers, brings large arrays of its own, or records differently where gradients are off.
 """
 
@@ -31,14 +31,14 @@ from common.tensor.base import Tensor
 from common.tensor.leaf import Parameter
 from dynamic.eager.op_lines import OpLine
 
-#: Classes of operands of which nothing but the form counts.
+#: Classes of operands of which only the form counts.
 KINDS: frozenset[Any] = frozenset((Tensor, Parameter))
 
 #: Classes of operands that count as other arguments do.
 _PLAIN = frozenset((bool, int, float, type(None)))
 
 OFTEN = 12
-"""The call that is written down: that takes about as long as it saves in so many."""
+"""The call that is written down: writing takes about as long as so many calls of the line save."""
 
 _LIMIT = 256
 """Most forms that a function remembers."""
@@ -47,11 +47,11 @@ _KEPT = frozenset((bool, int, float, str, tuple, Size, type(None), type(ABSENT),
 
 
 class Memory:
-    """What one public function comes to.
+    """The lines of one public function.
 
     Attributes
     ----------
-    known : per forms and arguments a line; NotImplemented where nothing can be remembered.
+    known : per forms and other arguments a line; NotImplemented where the function depends on more.
     """
 
     __slots__ = ("known", "_calls")
@@ -62,7 +62,9 @@ class Memory:
         default_changed.append(self.known.clear)
 
     def meet(self, tensors: tuple[Any, ...], others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
-        """What a call comes to that `eager.recalled` does not know, once it has come often; else NotImplemented.
+        """Count a call for which `eager.recalled` has no line, and write the line down once it has come often.
+
+        Returns the result of the line; NotImplemented where there is none, and the function is to be called.
 
         Parameters
         ----------
@@ -114,7 +116,7 @@ def _is_kept(x: Any) -> bool:
 
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> KnownLine | None:
-    """The line that applies what `function` does, or None; written down twice, and compared."""
+    """The line of a function, or None: written down with gradients on and off, which must give the same."""
     forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     made = []
     try:
@@ -126,7 +128,7 @@ def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> KnownLine 
         (text, scope), (again, other) = made
         if text != again or not all(_same(scope[name], other[name]) for name in scope):
             return None
-    except Exception:  # what is not special to stand-ins comes again from the operands
+    except Exception:  # the function raises it again for the operands, unless only stand-ins cause it
         return None
     exec(compile(text, f"{__file__}: remembered", "exec"), scope)
     known = KnownLine(scope["line"])

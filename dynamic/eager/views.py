@@ -1,8 +1,8 @@
 """The short path of views: the first call works out shape and strides, later calls are one native builtin.
 
-A method keeps, per arguments, the builtin and the recipe of the last form that it met. The builtin looks at dtype,
-sizes and strides itself and declines another form; then the form is looked up. Everything that is no view of an array,
-named arguments, and all calls while something watches, take the general way with the same result.
+Per arguments, a method keeps the builtin and the recipe of the last form that it met. The builtin checks dtype, sizes
+and strides itself; if it declines, the method looks the form up. Results that are no views, named arguments, and all
+calls while something watches take the general way, with the same result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The short path of `x[key] = value`, with history and without: the view that a key stands for is known by its key."""
+"""The short path of `x[key] = value`, with history and without: it finds the view to be written by its key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
 
-#: Per recipe of a view that by which writes to such a view are recorded.
+#: Per recipe of a view, the recipe that records a write to it.
 _writes: dict[Recipe, Recipe] = {}
 rules_changed.append(lambda op: _writes.clear())
 

@@ -1,8 +1,8 @@
 """The short path of in-place forms such as `x.add_(y)` and `x.clamp_(0, 1)`: one kernel that writes where it reads.
 
-The general way makes a result and copies it. Where nothing is recorded, and a function comes to elementwise ops of
-one float dtype, a kernel writes to the operand's memory as it goes through it; what the function comes to is written
-down as in `dynamic.eager.remembered`, once the same question has come often (`python -m benchmarks.ops -k _`).
+The general way makes a result and copies it. Where nothing is recorded, and a function applies only elementwise ops of
+one float dtype, one kernel reads and writes the operand element by element. The ops are written down as in
+`dynamic.eager.remembered`, once a call has come often (`python -m benchmarks.ops -k _`).
 """
 
 from __future__ import annotations
@@ -133,14 +133,14 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
-    """``run(arrays)`` that does in place what a function does to tensors of these forms, or False."""
+    """``run(arrays)``: a function of tensors of these forms, in place; or False."""
     forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     try:
         with mode.GradSwitch(False), refuse_draws():
             line = OpLine(forms)
             result = function(*line.operands, **options)
         return _kernel(line, result)
-    except Exception:  # what is not special to stand-ins comes again from the operands
+    except Exception:  # the general way raises it again for the operands, unless only stand-ins cause it
         return False
 
 

@@ -159,7 +159,10 @@ def page_of(path: str) -> str:
         for key, page in PAGES.items():
             if name in page.names or (home is not None and home in page.folders):
                 return key
-    raise LookupError(f"tests.helpers.api_pages has no page for {path}")
+    raise LookupError(
+        f"tests.helpers.api_pages has no page for {path}: define it in a folder of common/ops that `PAGES` names, or "
+        "add it to a page there"
+    )
 
 
 class Entry(NamedTuple):
