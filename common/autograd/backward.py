@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence, ValuesView
 from typing import Any
 
@@ -18,7 +17,7 @@ from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.int_arguments import shown
 from common.core.locks import make_lock
 from common.core.shapes import plain_shape
-from common.core.source_lines import user_frame
+from common.core.source_lines import user_frame, warn_user
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import clone, to
 from common.tensor.base import TensorBase, wrap
@@ -53,12 +52,11 @@ def backward(
     """
     roots, cotangents = _as_tuple(tensors), None if grad_tensors is None else _as_tuple(grad_tensors)
     if create_graph and mode.current_trace() is None:
-        warnings.warn(
+        warn_user(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-            "after use to break the cycle and avoid the leak.",
-            stacklevel=3,
+            "after use to break the cycle and avoid the leak."
         )
     retain = create_graph if retain_graph is None else retain_graph
     wanted: dict[Any, Any] | None = None

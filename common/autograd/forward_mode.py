@@ -8,12 +8,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from common.autograd.backward import view_of
 from common.autograd.forward_level import Level
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
 from common.core.switching import Change, Switching
 from common.tensor.base import TensorBase
+from common.tensor.write_log import owner_of
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -96,7 +99,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     Parameters
     ----------
     tensor : floating point.
-    tangent : (\\*tensor.shape), floating point; it is kept as it is, not copied; of another dtype, ops convert it.
+    tangent : (\\*tensor.shape), floating point; kept as it is if it lies in memory as `tensor` does, else a copy is; of
+        another dtype, ops convert it.
     level : 0, or None.
 
     Raises
@@ -125,8 +129,18 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         )
     with mode.activate_dual_level(None):
         dual = view_of(tensor)
+        if not _lies_as(tensor.payload, tangent.payload):
+            tangent = tangent.clone()
     open_level.set(dual, tangent, made=True)
     return dual
+
+
+def _lies_as(x: Any, y: Any) -> bool:
+    """Whether two arrays of one shape lie alike, each in as many elements of memory; of a trace nothing is known."""
+    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+        return True
+    steps = [[s // a.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1] for a in (x, y)]
+    return steps[0] == steps[1] and owner_of(x).size == owner_of(y).size
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from common.autograd.function_context import FunctionCtx, PackedForBackward, SavedForBackward
 from common.autograd.function_marks import among, require_views, require_writable_arguments
@@ -20,7 +21,7 @@ from common.core.errors import (
     NotDefinedError,
     ShapeError,
 )
-from common.core.source_lines import user_frame
+from common.core.source_lines import user_frame, warn_user
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.ops.create.creation import zeros
@@ -31,6 +32,7 @@ from common.tensor.node import Edge, FunctionNode, shown_class
 from common.tensor.observers import packers
 from common.tensor.packed_values import pack
 from common.tensor.view_families import make_opaque
+from common.tensor.write_log import log_write
 
 
 class Function:
@@ -67,12 +69,11 @@ class Function:
         cls._backward_cls = shown_class(f"{cls.__name__}Backward")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn_user(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
             "version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -156,6 +157,8 @@ class Function:
                     f"{cls.__name__}: Some elements marked as dirty during the forward method were not returned as "
                     "output. The inputs that are modified inplace must all be outputs of the Function."
                 )
+            if isinstance(x.payload, np.ndarray) and mode.current_trace() is None:
+                log_write(x.payload, *user_frame(2))
         if recording:
             require_writable_arguments(ctx._dirty, args, any(edge is not None for edge in edges), len(outputs))
         shown = outputs

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, GraphFreedError, MissingAttributeError
+from common.core.source_lines import warn_user
 from common.tensor.base import TensorBase
 from common.tensor.node import Edge, Node
 from common.tensor.packed_values import PackedValue
@@ -99,7 +99,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """`saved_tensors`, under its name of long ago."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn_user("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
 

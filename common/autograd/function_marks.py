@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from common.autograd.function_context import FunctionCtx
 from common.autograd.view_histories import require_writable
 from common.core.errors import ArgumentError, GradientError
+from common.core.source_lines import warn_user
 from common.tensor.base import TensorBase
 from common.tensor.view_families import is_recorded
 
@@ -35,10 +35,9 @@ def require_writable_arguments(dirty: Sequence[Any], args: Sequence[Any], record
         if not isinstance(x, TensorBase):
             raise ArgumentError(f"mark_dirty only accepts input tensors, but got an object of type {type(x).__name__}")
         if not among(x, args):
-            warnings.warn(
+            warn_user(
                 "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
-                "to pass it to mark_dirty().",
-                stacklevel=3,
+                "to pass it to mark_dirty()."
             )
             continue
         if not (recorded or is_recorded(x)):

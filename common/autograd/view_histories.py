@@ -183,6 +183,8 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     with mode.GradSwitch(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps, base)
+            if with_history and (known := getattr(x.grad_fn, "_hooks", None)) is not None:
+                known.tensor.pop(x.output_nr, None)  # as in PyTorch: the view gets another node, with hooks of its own
             if not with_history and ((name not in ONE_VALUE and repeats(x)) or in_windows(x)):
                 raise overlap(name)
             if trace is None:

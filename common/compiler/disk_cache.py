@@ -15,9 +15,10 @@ import os
 import stat
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import NamedTuple
+
+from common.core.source_lines import warn_user
 
 MAGIC = b"twingrd2"
 SUFFIX = ".kernel"
@@ -223,4 +224,4 @@ def _warn(kind: str, message: str) -> None:
     _warned.add(kind)
     from common.core.errors import TwingradCacheWarning
 
-    warnings.warn(message, TwingradCacheWarning, stacklevel=2)
+    warn_user(message, TwingradCacheWarning)

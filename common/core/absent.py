@@ -193,7 +193,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase"),
     ("there are no options: linear_cross_entropy computes all logits at once", "LinearCrossEntropyOptions"),
     (f"not here yet; {_LINALG}",
-     "*eigh* lstsq matrix_rank solve* symeig lobpcg "
+     "*eigh* lstsq matrix_rank solve* symeig "
      "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
      "i0* *bessel_* "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from common.core.source_lines import warn_user
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,11 +22,10 @@ def decorated(function: F, context: Callable[[], Any]) -> F:
     """
     wrapper: Any
     if inspect.isclass(function):
-        warnings.warn(
+        warn_user(
             "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
             "functions or methods: decorate `__init__`, which is what this does.",
             FutureWarning,
-            stacklevel=3,
         )
     if inspect.isgeneratorfunction(function):
 

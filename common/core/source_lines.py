@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from bisect import bisect_right
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,6 +43,14 @@ def user_frame(depth: int) -> tuple[CodeType | None, int]:
         else:
             break
     return code, frame.f_lasti
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, at the line of the nearest frame outside this package."""
+    frame, level = _getframe(1), 2
+    while not is_user_file(frame.f_code.co_filename) and (caller := frame.f_back) is not None:
+        frame, level = caller, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:

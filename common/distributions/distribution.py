@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from common.core.errors import ArgumentError, NotDefinedError, ShapeError
 from common.core.int_arguments import members, shown
 from common.core.shapes import broadcast_shapes
 from common.core.size_tuples import Size
+from common.core.source_lines import warn_user
 from common.distributions import constraints
 from common.ops import functional as F
 from common.ops.create.creation import arange, eye
@@ -182,10 +182,9 @@ class Distribution:
         try:
             return getattr(self, name)
         except NotImplementedError:
-            warnings.warn(
+            warn_user(
                 f"{type(self)} does not define `{name}`{what} initialize the distribution with `validate_args=False` "
-                "to turn off validation.",
-                stacklevel=4,
+                "to turn off validation."
             )
             return otherwise
 

@@ -212,8 +212,13 @@ def _repr(self: TensorBase) -> str:
     if not isinstance(self.payload, np.ndarray):
         return f"Tracer({self.payload.spec})"
     extra = []
-    if self.grad_fn is not None:
-        extra.append(f"grad_fn=<{self.grad_fn.name()}>")
+    try:
+        node = self.grad_fn
+        made = None if node is None else node.name()
+    except GradientError:  # a view whose history is not known
+        made = "Invalid"
+    if made is not None:
+        extra.append(f"grad_fn=<{made}>")
     elif self.requires_grad:
         extra.append("requires_grad=True")
     if mode.tracing and (level := mode.dual_level.get()) is not None and (tangent := level.tangent(self)) is not None:

@@ -26,7 +26,7 @@ from common.tensor.inference import refuse_write
 from common.tensor.read_saved import with_edge
 from common.tensor.storage import Storage
 from common.tensor.view_families import is_recorded, leave_family
-from common.tensor.write_log import log_write, owner_of, share_count
+from common.tensor.write_log import count_write, log_write, owner_of, share_count
 
 
 def stride(self: TensorBase, dim: Any = None) -> Any:
@@ -251,6 +251,7 @@ def set_(self: TensorBase, source: TensorBase) -> TensorBase:
             "a Variable that requires grad is being used in an in-place operation (set_): use no_grad(), or detach()"
         )
     self.data = source
+    count_write(self.payload)
     return self
 
 
@@ -260,13 +261,13 @@ def _viewed(function: Any, name: str) -> Any:
     def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
         if mode.inference_seen:
             refuse_write(self, name[:-1])
-        if self.requires_grad and self.is_leaf and mode.is_grad_enabled():
-            raise GradientError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
         known, traced = getattr(self, "_family", None), mode.current_trace() is not None
         is_view = type(known) is tuple
+        if known is not None and (traced or is_recorded(self)) and mode.is_grad_enabled():
+            require_writable(self, name[:-1])
+        if self.requires_grad and self.is_leaf and mode.is_grad_enabled():
+            raise GradientError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
         if known is not None and (traced or is_recorded(self)):
-            if mode.is_grad_enabled():
-                require_writable(self, name[:-1])
             if traced or (not is_view and known.alive()):
                 raise GradientError(
                     f"{name}(): other tensors show this memory, and writes to it are recorded; use "
@@ -274,6 +275,8 @@ def _viewed(function: Any, name: str) -> Any:
                 )
         if not is_view:
             leave_family(self)
+        if not traced:
+            count_write(self.payload)
         source = with_edge(self.payload, self.edge) if not self.is_leaf else self.detach()
         source._family = known if is_view else None
         with mode.GradSwitch(is_view or not self.is_leaf or mode.is_grad_enabled()):

@@ -6,7 +6,6 @@ straight to the memory. Of several values for one place the last one in C order 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from common.autograd.view_histories import in_windows, part_written, repeats, re
 from common.core import mode
 from common.core.dtypes import bool_
 from common.core.op import REGISTRY
-from common.core.source_lines import user_frame
+from common.core.source_lines import user_frame, warn_user
 from common.evaluate import specialise as eager
 from common.methods.assign import assign, require_unprotected
 from common.methods.in_place import has_history, run_in_place
@@ -94,10 +93,9 @@ def fill_masked(x: TensorBase, mask: Any, value: Any, name: str = "masked_fill")
     dims = repeats(x)
     if dims:
         example = "tensor[indices] = tensor" if name == "index_put" else "tensor[mask] = scalar"
-        warnings.warn(
+        warn_user(
             f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-            f"operation. This also applies to advanced indexing e.g. {example}",
-            stacklevel=3,
+            f"operation. This also applies to advanced indexing e.g. {example}"
         )
         require_mask("masked_fill", mask)
         mask = expand(any_of(expand(mask, x.shape), dims, keepdim=True), x.shape)

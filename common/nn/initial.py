@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from common.core import mode
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
+from common.core.source_lines import warn_user
 from common.random.generator import Generator
 from common.tensor import create
 from common.tensor.arrays import concrete
@@ -331,7 +331,7 @@ def _of_long_ago(function: Callable[..., Any]) -> Any:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning, 2)
+        warn_user(f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning)
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name[:-1]

@@ -56,6 +56,7 @@ CONTENTS = {
     "linalg.contract": "inner outer tensordot |",
     "linalg.distances": "cdist dist pairwise_distance pdist |",
     "linalg.einsum": "einsum trace |",
+    "linalg.extreme_pairs": "lobpcg |",
     "linalg.factorizations":
         "cholesky cholesky_inverse cholesky_solve lu_solve lu_unpack | cholesky lu permutation",
     "linalg.linalg_namespace": "",

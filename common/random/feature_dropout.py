@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, ShapeError
 from common.core.op import REGISTRY
+from common.core.source_lines import warn_user
 from common.random.generator import rand
 
 
@@ -43,9 +43,9 @@ def _dropped(x: Any, p: float, training: bool, lead: int) -> Any:
 def _by_rank(n: int, x: Any, p: float, training: bool, ranks: dict[int, int]) -> Any:
     p = _probability(p)
     if n > 1 and x.ndim >= 2 and x.ndim not in ranks:
-        warnings.warn(
+        warn_user(
             f"dropout{n}d: Received a {x.ndim}-D input, of which channels are dropped along dimensions 0 and 1; "
-            "to silence this warning, use dropout", UserWarning, stacklevel=2,
+            "to silence this warning, use dropout", UserWarning
         )  # fmt: skip
         return _dropped(x, p, training, 2)
     if x.ndim not in ranks:

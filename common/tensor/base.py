@@ -6,7 +6,6 @@ The `payload` is a numpy array in the eager engine and a value of a graph in a t
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import shown
 from common.core.python_numbers import as_array
 from common.core.size_tuples import Size
-from common.core.source_lines import is_user_file
+from common.core.source_lines import is_user_file, warn_user
 from common.core.spec import Spec
 from common.tensor.arrays import to_array
 from common.tensor.external_writes import borrow
@@ -104,11 +103,10 @@ class TensorBase:
         trace = mode.current_trace()
         value = self._grad if trace is None else trace.get_grad(self)
         if value is None and self.grad_fn is not None and not self.retains_grad:
-            warnings.warn(
+            warn_user(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
-                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
-                stacklevel=2,
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor."
             )
         return value
 

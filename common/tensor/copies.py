@@ -8,13 +8,13 @@ What shares memory shares it in the deep copy, or pickle, of both together, and 
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
 from common.core.errors import GradientError, PickleError
+from common.core.source_lines import warn_user
 from common.core.weak import WhileValuesLive
 from common.tensor import inference
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
@@ -69,10 +69,8 @@ def reduced(self: Any, protocol: Any) -> Any:
         )
     hooks = getattr(self, "_hooks", None)
     for hook in () if hooks is None or isinstance(self, _parameter()) else (*hooks.tensor.get(0, {}).values(),):
-        warnings.warn(
-            f"backward hook {hook!r} on tensor will not be serialized: register it again on the other side",
-            UserWarning,
-            stacklevel=2,
+        warn_user(
+            f"backward hook {hook!r} on tensor will not be serialized: register it again on the other side", UserWarning
         )
     kind = Tensor if inference.is_inference(self) else type(self)
     owner = owner_of(self.payload)

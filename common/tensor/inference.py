@@ -31,32 +31,53 @@ def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) 
     """Mark the results of an op that has run outside a trace: a view is what its operand is."""
     if getattr(results[0], "_family", None) is not None:  # a view
         on = type(operands[0]) is InferenceTensor
-        if not on and mode.is_inference_mode_enabled():  # a view of a tensor of outside: nothing is recorded, yet
+        if on:
             for x in results:
-                x._requires_grad = operands[0]._requires_grad
-                if x._requires_grad:  # while it lives, no op may go round `refuse_saving`
-                    mode.stay_on_generic_path(x)
+                x.grad_fn, x._requires_grad = None, False
+        elif mode.is_inference_mode_enabled() and operands[0]._requires_grad:  # nothing is recorded, yet
+            for x in results:
+                x._requires_grad = True
+                x.__class__ = InferenceView
+                mode.stay_on_generic_path(x)  # while it lives, every op looks at its history
     else:
         on = mode.is_inference_mode_enabled()
     for x in results:
         mark(x, on)
 
 
+_NODE: Any = TensorBase.__dict__["grad_fn"]
+
+
+def _node(x: TensorBase) -> Any:
+    """The node that made it, unless its history is not known.
+
+    Raises
+    ------
+    GradientError : the memory has been written since the view was made, and ops are recorded.
+    """
+    if is_outdated(x) and mode.is_grad_enabled():
+        raise GradientError(
+            "A view was created in inference mode and its base or another view of its base has been modified "
+            "inplace. Given that this use case is ambiguous and error-prone, it is forbidden. Move both the view "
+            "and the write inside the inference_mode block, or both outside, or make the view again."
+        )
+    return _NODE.__get__(x)
+
+
+class InferenceView(Tensor):
+    """A view, made under `inference_mode`, of memory of outside that requires grad."""
+
+    __slots__ = ()
+    grad_fn = property(_node, _NODE.__set__)
+
+
 def refuse_saving(op: Op, operands: Sequence[Any], edges: Sequence[Any]) -> None:
-    """Refuse to record an op whose rules will read an inference tensor, or whose operand is an outdated view.
+    """Refuse to record an op whose rules will read an inference tensor.
 
     Raises
     ------
     GradientError : there is one.
     """
-    for x, edge in zip(operands, edges, strict=True):
-        if edge is not None and is_outdated(x):
-            raise GradientError(
-                "A view was created in inference mode and its base or another view of its base has been modified "
-                "inplace. Given that this use case is ambiguous and error-prone, it is forbidden. Move both the view "
-                "and the write inside the inference_mode block, or both outside, or make the view again. The op is "
-                f"{op.name}."
-            )
     if not any(type(x) is InferenceTensor for x in operands):
         return
     read = positions_read(op, op.rules, tuple([edge is not None for edge in edges]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
+from common.core.source_lines import warn_user
 from common.tensor import inference
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
@@ -106,12 +106,12 @@ def _set_requires_grad(self: TensorBase, value: bool) -> None:
 
 def _volatile(self: TensorBase) -> bool:
     """False, with a warning: PyTorch's switch of long ago."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn_user("volatile was removed (Variable.volatile is always False)")
     return False
 
 
 def _set_volatile(self: TensorBase, value: Any) -> None:
-    warnings.warn("volatile was removed and now has no effect. Use `with no_grad():` instead.", stacklevel=2)
+    warn_user("volatile was removed and now has no effect. Use `with no_grad():` instead.")
 
 
 METHODS: dict[str, Any] = {

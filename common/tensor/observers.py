@@ -8,7 +8,6 @@ of a compiled function `detect_anomaly` has it run node by node, see `static.rep
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -20,7 +19,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import CheckError, GradientError
 from common.core.op import Op
-from common.core.source_lines import locate, user_frame
+from common.core.source_lines import locate, user_frame, warn_user
 from common.core.spec import Specified
 from common.core.switching import Change, Effect, Setting, Switching
 from common.core.weak import WhileValuesLive
@@ -55,7 +54,7 @@ class Watching(Switching):
 
     def _change(self) -> Change:
         if self.in_a_trace and mode.current_trace() is not None:
-            warnings.warn(f"{type(self).__name__} inside a traced function {self.in_a_trace}", stacklevel=3)
+            warn_user(f"{type(self).__name__} inside a traced function {self.in_a_trace}")
         variable, (begin, end) = self._variable, mode.watched(self._entered())
         before = variable.get()
         return Change((begin, partial(variable.set, self._value())), (end, partial(variable.set, before)), self)

@@ -163,12 +163,12 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             for position, part in enumerate(tensors):
                 note_array(operands[0], part, op, attrs, position)
         several = None
-        if mode.inference_seen:
-            mark_result(op, operands, tensors)
         if wanted and op.differentiable and _grad_enabled():
             if mode.inference_seen:
                 refuse_saving(op, operands, edges)
             several = _attach(op, attrs, payloads, y, tensors, edges, found)
+        if mode.inference_seen:
+            mark_result(op, operands, tensors)
         if mode.tracing:
             watch(op, payloads, y, several)
         return tuple(tensors)

@@ -111,6 +111,11 @@ def share_count(new: np.ndarray, old: np.ndarray) -> None:
         _writes(base).count = _writes(before).count
 
 
+def count_write(array: np.ndarray) -> None:
+    """Count a write that leaves the elements as they are, or of which another entry tells."""
+    _writes(owner_of(array)).count[0] += 1
+
+
 def postpone(array: np.ndarray, number: int) -> None:
     """Let the writes to an array since `number` count as later than what has been recorded until now."""
     for place, (written, start, end, code, lasti) in list(_overlapping(array)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from common.autograd.backward_pass import collect
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.core import mode
 from common.core.errors import GradientError
-from common.core.source_lines import locate, user_frame
+from common.core.source_lines import locate, user_frame, warn_user
 from common.core.tree import flatten, unflatten
 from common.random import generator as random
 from common.tensor import write_log
@@ -150,10 +149,9 @@ def checkpoint_sequential(
 
 
 def _ask_for_reentrant(name: str) -> None:
-    warnings.warn(
+    warn_user(
         f"utils.checkpoint.{name}: the use_reentrant parameter should be passed explicitly, because PyTorch has two "
-        "implementations and asks for one. use_reentrant=False is recommended; here both values mean the same.",
-        stacklevel=4,
+        "implementations and asks for one. use_reentrant=False is recommended; here both values mean the same."
     )
 
 

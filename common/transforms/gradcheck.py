@@ -11,7 +11,6 @@ HIPS autograd's `check_vjp`, for the projection.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from common.autograd import backward, forward_mode
 from common.core import mode
 from common.core.dtypes import float64
 from common.core.errors import ArgumentError, CheckError, GradcheckError
+from common.core.source_lines import warn_user
 from common.core.spec import numel
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
@@ -95,10 +95,9 @@ def gradcheck(
         )
     for i in places:
         if given[i].dtype != float64:
-            warnings.warn(
+            warn_user(
                 f"Input #{i} requires gradient and is not a double precision floating point. This check will likely "
-                "fail if all the inputs are not of double precision floating point.",
-                stacklevel=2,
+                "fail if all the inputs are not of double precision floating point."
             )
     check = Check(
         lambda *xs: _results(func(*xs)), tuple(given), places, eps, atol, rtol, nondet_tol, np.random.default_rng(0)

@@ -47,7 +47,7 @@ class Check(NamedTuple):
             given[place] = wrap(there).requires_grad_()  # the function may differentiate inside
         try:
             with mode.enable_grad():
-                return [np.array(y.detach().numpy()) for y in self.function(*given)]
+                return [np.array(y.payload) for y in self.function(*given)]  # not numpy(): this is nobody else's memory
         finally:
             if in_place:  # no write is noted: what has been saved is as it was
                 array[...] = before
@@ -85,7 +85,7 @@ class Check(NamedTuple):
         x = self.inputs[place]
         with forward_mode.dual_level():
             found = self.tangents(place, forward_mode.make_dual(x, wrap(np.asarray(direction, x.dtype))), *others)
-        return [t.detach().numpy() for t in found]
+        return [t.payload for t in found]
 
     def pulled(self, outputs: Sequence[Any], position: int, cotangent: np.ndarray) -> list[np.ndarray]:
         """Per checked input the gradient for a cotangent of one result; twice, and the two have to agree."""
@@ -96,7 +96,7 @@ class Check(NamedTuple):
         for _ in range(2):
             seed = wrap(np.asarray(cotangent.reshape(y.shape), y.dtype))
             found = backward.grad(y, inputs, seed, retain_graph=True, allow_unused=True)
-            runs.append([np.zeros(x.shape) if g is None else g.detach().numpy() for g, x in zip(found, inputs)])
+            runs.append([np.zeros(x.shape) if g is None else g.payload for g, x in zip(found, inputs)])
         for place, first, second in zip(self.places, *runs, strict=True):
             difference = largest(first - second)
             if difference > self.nondet_tol:

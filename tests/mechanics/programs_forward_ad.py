@@ -299,3 +299,26 @@ def checks_of_forward_mode(tw):
         assert tw.autograd.gradcheck(
             lambda x: x.exp() * x, (x,), check_forward_ad=True, check_batched_forward_grad=True, fast_mode=fast_mode
         )
+
+
+def a_tangent_that_lies_otherwise_is_copied(tw):
+    fw = tw.autograd.forward_ad
+    alike = (tw.randn(2, 3), tw.randn(2, 3))
+    others = [
+        (tw.randn(5)[:4], tw.randn(4)),
+        (tw.randn(3, 2).t(), tw.randn(2, 3)),
+        (tw.randn(2, 3), tw.randn(2, 1).expand(2, 3)),
+    ]
+    for x, v in (alike, *others):
+        with fw.dual_level():
+            tangent = fw.unpack_dual(fw.make_dual(x, v)).tangent
+            assert tangent.tolist() == v.tolist()
+            assert (tangent is v) == (v is alike[1])
+            before = v.tolist()
+            if tangent is not v:
+                tangent *= 2
+                assert v.tolist() == before
+    v = tw.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    with fw.dual_level():
+        (fw.unpack_dual(fw.make_dual(tw.randn(5)[:4], v)).tangent * 3).sum().backward()
+    assert v.grad.tolist() == [3.0] * 4

@@ -191,3 +191,23 @@ def inputs_are_moved_where_they_lie(tw):
         assert tw.autograd.gradcheck(lambda x, *_: layer(x), (x, *layer.parameters()), **options)
         assert tw.autograd.gradgradcheck(lambda x, *_: layer(x).tanh(), (x, *layer.parameters()), **options)
         assert w.tolist() == before
+
+
+def a_result_that_is_an_argument_gives_its_memory_to_nobody(tw):
+    """Nothing that `gradcheck` writes counts as a write from outside."""
+
+    class Both(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x, x
+
+        @staticmethod
+        def backward(ctx, g, h):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g + h
+
+    for options in BOTH:
+        x = _point(tw, 3)
+        assert tw.autograd.gradcheck(Both.apply, (x,), **options)
+        assert tw.autograd.gradcheck(lambda x: (x * x, x), (x,), **options)

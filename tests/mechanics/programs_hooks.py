@@ -283,3 +283,18 @@ def callbacks_run_when_the_pass_is_over(tw):
     assert seen == [("outer", None), ("inner", None), ("inner", "done"), ("outer", "done")]
     with pytest.raises(RuntimeError, match="only be installed during backward"):
         tw.autograd.Variable._execution_engine.queue_callback(lambda: None)
+
+
+def a_written_view_has_hooks_of_its_own(tw):
+    for write in (lambda v: v.mul_(2), lambda v: v.copy_(tw.tensor([3.0], requires_grad=True))):
+        seen = []
+        base = _leaf(tw, 1.0, 2.0).clone()
+        base.register_hook(lambda g, seen=seen: seen.append("base"))
+        view, other = base[:1], base[:1]
+        view.register_hook(lambda g, seen=seen: seen.append("before"))
+        other.register_hook(lambda g, seen=seen: seen.append("of another"))
+        write(view)
+        assert view.grad_fn is not None
+        view.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        (view * 3 + other).sum().backward()
+        assert seen == [[3.0], "base"]

@@ -140,3 +140,40 @@ def functions_do_not_save_them_either(tw):
 
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         Keep.apply(_leaf(tw, 1.0), y)
+
+
+def views_of_them_have_no_history(tw):
+    with tw.inference_mode():
+        y = tw.ones(2, 2, requires_grad=True)
+    for v in (y.view(-1), y[0], *y.split(1), y.T):
+        assert v.is_inference()
+        assert v.is_leaf
+        assert not v.requires_grad
+        assert not v._is_view()
+    assert (y * 2).requires_grad
+
+
+def views_of_others_know_none_after_a_write(tw):
+    for write in (lambda t: t.add_(2), lambda t: t.transpose_(0, 1), lambda t: t[0].mul_(2)):
+        for grad in (True, False):
+            a = tw.ones(2, 3, requires_grad=grad).clone()
+            with tw.inference_mode():
+                v = a.view(-1)
+            assert v.grad_fn is None
+            write(a)
+            if grad:
+                for use in (lambda v: v.grad_fn, lambda v: v.is_leaf, lambda v: v * 2):
+                    with pytest.raises(RuntimeError, match="in inference mode and its base or another view"):
+                        use(v)
+                assert "grad_fn=<Invalid>" in repr(v)
+            else:
+                assert v.grad_fn is None
+
+
+def a_view_of_a_tensor_of_outside_is_not_written_either(tw):
+    for write in (lambda v: v.add_(2), lambda v: v.transpose_(0, 1), lambda v: v.unsqueeze_(0)):
+        a = tw.ones(2, 3, requires_grad=True).clone()
+        with tw.inference_mode():
+            v = a.view_as(a)
+        with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace"):
+            write(v)

@@ -59,6 +59,20 @@ def test_values(name):
         np.testing.assert_allclose(np.asarray(call(tw.linalg)), expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
+@pytest.mark.parametrize("largest", [True, False])
+def test_extreme_pairs_of_a_pencil_are_those_of_scipy(tw, largest):
+    metric = S[1] @ S[1] + np.eye(4)
+    values, vectors = (np.asarray(x) for x in tw.lobpcg(tw.tensor(S), 2, tw.tensor(metric), largest=largest))
+    for a, found, X in zip(S, values, vectors, strict=True):
+        every = scipy.linalg.eigh(a, metric, eigvals_only=True)
+        np.testing.assert_allclose(found, every[:-3:-1] if largest else every[:2], rtol=1e-9)
+        np.testing.assert_allclose(a @ X, metric @ X * found, atol=1e-11)
+        np.testing.assert_allclose(X.T @ metric @ X, np.eye(2), atol=1e-12)
+    alone, like = tw.lobpcg(tw.tensor(S), X=tw.ones(4, 3), largest=largest), np.linalg.eigvalsh(S)
+    np.testing.assert_allclose(np.asarray(alone[0]), like[:, :0:-1] if largest else like[:, :3], rtol=1e-9)
+
+
 def test_factors_multiply_to_what_they_factor():
     la = dynamic.linalg
     for x in (A, TALL, TALL.swapaxes(-1, -2)):

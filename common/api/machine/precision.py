@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from common.core.devices import KINDS
 from common.core.errors import ArgumentError
+from common.core.source_lines import warn_user
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,11 +40,10 @@ class autocast:
             raise ArgumentError(f"autocast(): unknown device_type {device_type!r}; use one of {list(KINDS)}")
         self.device, self.fast_dtype = device_type, dtype
         if enabled:
-            warnings.warn(
+            warn_user(
                 "autocast(): there is no half precision; the block computes in float32. Say enabled=False to be told "
                 "no more",
                 UserWarning,
-                stacklevel=2,
             )
 
     def __enter__(self) -> autocast:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from common.core.dtypes import default_float, float64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
+from common.core.source_lines import warn_user
 from common.ops.index.written_values import of_dtype
 from common.ops.linalg.matmul import mm
 from common.ops.math.arithmetic import sqrt
@@ -63,8 +63,8 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
         if not isinstance(freedom, int) or freedom <= 0:
             freedom = max(int(freedom), 0)
             if freedom == 0:
-                warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
-                              "of observations.", stacklevel=2)  # fmt: skip
+                warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
+                              "of observations.")  # fmt: skip
         centred = rows - unsqueeze(total(rows, 1) / whole, 1)
         product = mm(centred, transpose(centred, 0, 1))
     else:

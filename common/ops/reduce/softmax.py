@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
@@ -12,6 +11,7 @@ from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integers, normalize_dim, normalize_dims, shown
 from common.core.op import Op
+from common.core.source_lines import warn_user
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite
 from common.ops._samples import away_from_zero, join, one
@@ -159,10 +159,9 @@ def _over(op: Op, x: Any, dim: int | None) -> Any:
 
 def chosen_dim(name: str, x: Any) -> int:
     """The dimension of PyTorch's softmax without one: 0 for 0, 1 and 3 dimensions, else 1; it warns, too."""
-    warnings.warn(
+    warn_user(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        UserWarning,
-        stacklevel=4,
+        UserWarning
     )
     return 0 if x.ndim in (0, 1, 3) else 1
 

@@ -7,7 +7,6 @@ import os
 import random as python_random
 import re
 import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, FileError, StateError
 from common.core.numerics import NUMERICS_VERSION
+from common.core.source_lines import warn_user
 from common.random.generator import Generator, default_generator
 from common.tensor.base import TensorBase
 from common.tools.files.save_load import from_bytes, to_bytes
@@ -138,9 +138,9 @@ class Checkpoints:
         path = self._path(step)
         state = _read(path)
         if state["numerics"] != NUMERICS_VERSION:
-            warnings.warn(
+            warn_user(
                 f"{path} is of numerics {state['numerics']}, this is {NUMERICS_VERSION}: training goes on, but with "
-                "other bits than it would have had there", stacklevel=2,
+                "other bits than it would have had there"
             )  # fmt: skip
         saved = state["parts"]
         if sorted(saved) != sorted(self.parts):
@@ -167,7 +167,7 @@ class Checkpoints:
             try:
                 _read(self._path(step))
             except StateError as error:
-                warnings.warn(f"{error}; going on from an earlier checkpoint", stacklevel=2)
+                warn_user(f"{error}; going on from an earlier checkpoint")
                 continue
             self.restore(step)
             return step

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from common.core.devices import device, on_cpu
 from common.core.errors import ArgumentError, StateError
+from common.core.source_lines import warn_user
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Buffer, Parameter
@@ -63,11 +63,10 @@ class _SavedWriter:
             return {"complex": [x.real, x.imag]}
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         if callable(state := getattr(x, "state_dict", None)) and not isinstance(x, type):
-            warnings.warn(
+            warn_user(
                 f"save(): {where} is of type {kind}, of which the file holds the state_dict() without pickle: make the "
                 "object anew and call its load_state_dict(load(...))",
                 UserWarning,
-                stacklevel=4,
             )
             return self.plain(state(), where)
         raise ArgumentError(
