@@ -83,17 +83,17 @@ def fused(root: Any) -> Fused | None:
     if shape is None:
         kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused")
         return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
-    classes, rows, columns = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
+    classes, ints = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
     if None in classes:
         return None
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused")
-    builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, (rows, columns))
+    builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints)
     return Fused(builtin, _one_by_one(program), inputs)
 
 
 def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
-    """The sum of a delayed term over its first or last dimensions, without storing the term; None where that is not
-    possible.
+    """The sum of a delayed term over its first or last dimensions, or both, without storing the term; None where that
+    is not possible.
 
     Not where it costs more than memory: an expensive function is computed once, for all who need it.
 
@@ -107,15 +107,23 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         return None
     shape, dtype = root.spec.shape, spec.dtype
     by_rows, by_columns = dims == tuple(range(dims[0], len(shape))), dims == tuple(range(len(dims)))
-    if not (by_rows or by_columns) or 0 in shape:
+    parts = None if by_rows or by_columns else eager_kernels.channels(shape, dims)
+    if not (by_rows or by_columns or parts) or 0 in shape:
         return None
     program, inputs, _ = collected(root)
-    classes = [eager_kernels.class_of(x.spec.shape, shape, dims[0] if by_rows else len(dims)) for x in inputs]
+    if parts is not None:
+        classes = [eager_kernels.class_of_channels(x.spec.shape, shape, *parts) for x in inputs]
+    else:
+        split = dims[0] if by_rows else len(dims)
+        classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in inputs]
     if len(inputs) > MAX_INPUTS or None in classes or is_costly(root):
         return None
     if any(x.spec.dtype != dtype for x in inputs):
         return None
     body, letters = expressions(program, dtype), "".join(map(str, classes))
+    if parts is not None:
+        builtin, run = eager_kernels.sum_of_channels(body, letters, shape, parts, dtype, spec.shape)
+        return Fused(builtin or run, run, inputs)
     ints: tuple[int, ...]
     summed = math.prod(shape[d] for d in dims)
     others = math.prod(shape) // summed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from math import prod
 from sys import byteorder
 from types import MappingProxyType
@@ -129,11 +130,11 @@ def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classe
 
 
 def spread_out(
-    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, rows: int, columns: int
+    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, ints: Sequence[int]
 ) -> Builtin | None:
-    """The builtin for operands of which some are repeated to `shape`."""
+    """The builtin for operands of which some are repeated to `shape`; `ints` as `arrange` gives them."""
     numbers = [i for i, k in enumerate(classes) if k == "s"]
-    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns), 0, numbers)
+    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, ints, 0, numbers)
 
 
 def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
@@ -152,7 +153,7 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     op, last = REGISTRY.get(name), dtypes[-1]
     operands = [f"x{i}" for i in range(len(dtypes))]
     known = {}
-    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rct"):
+    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctp"):
         for value in op.versions if op is not None else ():
             if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
                 number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
@@ -174,12 +175,13 @@ def loop_source(
     Parameters
     ----------
     classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
-        "c" (one per column) or "s" (one).
+        "c" (one per column), "p" (one per row, the same ones again after a period of rows) or "s" (one).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
     """
-    flat = not set(classes) & set("rct")
-    full = ("", "c") if flat else ("r * n1", "c")
-    places = {"f": full, "t": ("c * n0", "r"), "r": ("", "r"), "c": ("", "c"), "s": ("", "")}
+    flat, periodic = not set(classes) & set("rctp"), "p" in classes
+    row = "(q + p)" if periodic else "r"
+    full = ("", "c") if flat else (f"{row} * n1", "c")
+    places = {"f": full, "t": ("c * n0", "r"), "r": ("", row), "c": ("", "c"), "p": ("", "p"), "s": ("", "")}
     lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
     reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
 
@@ -189,12 +191,15 @@ def loop_source(
     if "t" in classes:  # the transposed operand is walked through as it lies
         tile = Loop("r", f"min(r0 + {_TILE}, n0)", [columns(body, f"min(c0 + {_TILE}, n1)", "c0")], "r0")
         loop = Loop("c0", "n1", [Loop("r0", "n0", [tile], step=str(_TILE))], step=str(_TILE))
+    elif periodic:
+        loop = Loop("q", "n0", [Loop("p", "n2", [columns(body)])], step="n2")
     else:
         loop = columns(body) if flat else Loop("r", "n0", [columns(body)])
     # an empty result must not read the scalar operands of a call that has nothing to compute
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
-    return Kernel([*dtypes, out_dtype], 1 if flat else 2, [*head, *versions, loop]).source(name)
+    count = 1 if flat else 3 if periodic else 2
+    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop]).source(name)
 
 
 def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
@@ -211,16 +216,22 @@ def is_turned(x: np.ndarray) -> bool:
     return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
 
 
-def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], int, int]:
-    """Access classes of operands over the best split of `shape` into rows x columns, and those two sizes.
+def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], tuple[int, ...]]:
+    """Access classes of operands over the best split of `shape` into rows x columns, and the ints of the kernel: these
+    two sizes and perhaps a period of rows.
 
     An operand that no class fits has None: it is copied to the full shape.
     """
     misses = [sum(class_of(have, shape, s) is None for have in shapes) for s in range(len(shape) + 1)]
     split = misses.index(min(misses))
-    rows, columns = prod(shape[:split]), prod(shape[split:])
     classes = [class_of(have, shape, split) for have in shapes]
-    return classes, (rows if {"r", "c"} & set(classes) else rows * columns), columns
+    if None in classes:
+        for first, last in combinations(range(1, len(shape)), 2):
+            found = [class_of_channels(have, shape, first, last) for have in shapes]
+            if None not in found:
+                return found, (prod(shape[:last]), prod(shape[last:]), prod(shape[first:last]))
+    rows, columns = prod(shape[:split]), prod(shape[split:])
+    return classes, ((rows if {"r", "c"} & set(classes) else rows * columns), columns)
 
 
 def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
@@ -238,6 +249,20 @@ def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str |
     if not any(head) and all(tail):
         return "c"
     return None
+
+
+_OF_CHANNELS: dict[tuple[bool, ...], str] = {
+    (True, True, True): "f", (True, True, False): "r", (False, True, False): "p", (False, False, True): "c",
+    (False, False, False): "s",
+}  # fmt: skip
+
+
+def class_of_channels(have: tuple[int, ...], shape: tuple[int, ...], first: int, last: int) -> str | None:
+    """The access class of an operand where the dimensions from `first` to `last` count the rows of a period."""
+    padded = (1,) * (len(shape) - len(have)) + have
+    varies = [(m == n, n) for m, n in zip(padded, shape, strict=True)]
+    parts = [{v for v, n in part if n != 1} or {True} for part in (varies[:first], varies[first:last], varies[last:])]
+    return _OF_CHANNELS.get(tuple(part.pop() for part in parts)) if all(len(part) == 1 for part in parts) else None
 
 
 def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
@@ -258,6 +283,8 @@ def reduction(
         return None, lambda x: _unreduced(kind, x, out_shape, dtype)
     first, last = dims[0], dims[-1]
     order = None
+    if kind == "sum" and (parts := channels(shape, dims)) is not None:
+        return sum_of_channels([Let("t0", "x0")], "f", shape, parts, dtype, out_shape)
     if last - first + 1 != len(dims):
         kept = tuple(i for i in range(len(shape)) if i not in dims)
         order = kept + dims
@@ -285,13 +312,38 @@ def reduction(
     return fixed(address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
 
 
+def channels(shape: Any, dims: tuple[int, ...]) -> tuple[int, int] | None:
+    """Where the dimensions that a reduction over the first and the last ones leaves begin and end; None for others."""
+    kept = [d for d in range(len(shape)) if d not in dims]
+    if not kept or kept[-1] - kept[0] + 1 != len(kept) or kept[0] == 0 or kept[-1] == len(shape) - 1 or 0 in shape:
+        return None
+    return kept[0], kept[-1] + 1
+
+
+def sum_of_channels(
+    body: list[Let], classes: str, shape: Any, parts: tuple[int, int], dtype: np.dtype, out_shape: Any
+) -> tuple[Builtin | None, Builtin]:
+    """S of an expression over all dimensions but those of `parts`, see `mapped_sums.channels_source`."""
+    ints = prod(shape[: parts[0]]), prod(shape[parts[0] : parts[1]]), prod(shape[parts[1] :])
+    source = mapped_sums.channels_source(body, dtype, classes)
+    held = dtype.itemsize * ints[0] * ints[2]
+    return with_scratch(source, "expression_channels", (dtype,) * len(classes), out_shape, dtype, ints, held)
+
+
 def mapped_sum(
     element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
 ) -> tuple[Builtin | None, Builtin] | None:
     """S of a function of the elements, by name in `common.kernels.arrays.mapped_sums`, as `reduction`; None where it
     needs a copy in order.
     """
-    if not dims or 0 in out_shape or dims[-1] - dims[0] + 1 != len(dims):
+    if not dims or 0 in out_shape:
+        return None
+    if dtype == out_dtype and (parts := channels(shape, dims)) is not None:
+        body = [Let("v", "x0"), Let("m", "x1"), Let("t0", mapped_sums.ELEMENTS[element].format(dtype=dtype))]
+        of_two = element in mapped_sums.OF_TWO
+        body = body if of_two else [body[0], body[2]]
+        return sum_of_channels(body, "fp" if of_two else "f", shape, parts, dtype, out_shape)
+    if dims[-1] - dims[0] + 1 != len(dims):
         return None
     batch, rows = prod(shape[: dims[0]]), prod(shape[dims[0] : dims[-1] + 1])
     columns = prod(shape[dims[-1] + 1 :])

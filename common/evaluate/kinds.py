@@ -81,15 +81,15 @@ def _loop(
 ) -> tuple[Run | None, Run]:
     """A loop over `shape`: the builtin, which may decline, or None; and one that takes any layout."""
     builtin = None
-    classes, rows, columns = kernels.arrange(shapes, shape)
+    classes, ints = kernels.arrange(shapes, shape)
     if all(s == shape for s in shapes):
         builtin = kernels.same_shape(name, dtypes, out_dtype)
     elif len(shapes) == 2 and () in shapes:
         builtin = kernels.fast(name, dtypes, out_dtype)
     elif None not in classes:
-        builtin = kernels.spread_out(name, dtypes, out_dtype, "".join(map(str, classes)), shape, rows, columns)
+        builtin = kernels.spread_out(name, dtypes, out_dtype, "".join(map(str, classes)), shape, ints)
     loop: list[Run] = []
-    turns = kernels.may_turn(name, classes, rows, shape)
+    turns = kernels.may_turn(name, classes, ints[0], shape)
 
     def general(*arrays: np.ndarray) -> np.ndarray:
         if turns and any(kernels.is_turned(x) for x in arrays):
@@ -104,7 +104,7 @@ def _loop(
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]
         out = _empty(shape, out_dtype)
-        loop[0](*dense, out, rows, columns)
+        loop[0](*dense, out, *ints)
         return out
 
     return builtin, general if builtin is None else _first(builtin, general)

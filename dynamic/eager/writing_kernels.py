@@ -181,7 +181,7 @@ def _kernel(line: OpLine, result: Any) -> Any:
         places[names[0]] = "t", at
     if found.spec.dtype != dtype or len(shapes) > MAX_INPUTS:
         raise MoreThanFormsError
-    classes, rows, columns = kernels.arrange(shapes, shape)
+    classes, ints = kernels.arrange(shapes, shape)
     if None in classes:
         raise MoreThanFormsError
     letters = "".join(map(str, classes))
@@ -190,10 +190,10 @@ def _kernel(line: OpLine, result: Any) -> Any:
     call = kernels.compiled(source, "fused")
 
     def run(x: np.ndarray, *others: np.ndarray) -> None:
-        call(x, *others, *constants, x, rows, columns)
+        call(x, *others, *constants, x, *ints)
 
     def run_two(x: np.ndarray, z: np.ndarray) -> None:
-        call(x, z, x, rows, columns)
+        call(x, z, x, *ints)
 
     return run_two if len(tensors) == 2 and not constants else run
 

@@ -26,8 +26,8 @@ from common.kernels.arrays.copying import buffer_dtype
 from common.kernels.arrays.sums import TILE, sum_cols_scratch, whole_columns
 
 __all__ = [
-    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "cols_source", "expression_columns_source",
-    "expression_source", "reads_in_row", "rows_source", "scratch",
+    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "channels_source", "cols_source",
+    "expression_columns_source", "expression_source", "reads_in_row", "rows_source", "scratch",
 ]  # fmt: skip
 
 #: What is summed, of an element v, or of v and the value m of its row or column.
@@ -143,6 +143,34 @@ def expression_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     reads = [Let(f"x{i}", Place(f"b{i}", *place[k])) for i, k in enumerate(classes)]
     return f"""{_expression_head("expression_rows", len(classes), kind)}
 {_rows([*reads, *body], f"t{len(body) - 1}", f"{kind}(0)")}"""
+
+
+def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
+    """Return the kernel ``out[p] = S(f(x0[:, p, :], x1[:, p, :], ...))`` of an expression, see `expression_source`.
+
+    The elements of a channel are written into scratch in their order, and summed while they lie in the cache.
+
+    Parameters
+    ----------
+    classes : per operand "f" (all elements), "r" (one per row of the last dimension), "c" (one per column of it), "p"
+        (one per channel) or "s" (one).
+    """
+    place = {"f": ("at", "c"), "r": ("", "q * channels + p"), "c": ("", "c"), "p": ("", "p"), "s": ("", "")}
+    reads = [Let(f"x{i}", Place(f"b{i}", *place[k])) for i, k in enumerate(classes)]
+    return f"""{_expression_head("expression_channels", len(classes), np.dtype(dtype))}
+    channels = args[1]
+    columns = args[2]
+    wide()
+    for p in range(channels):
+        for q in range(args[0]):
+            at = (q * channels + p) * columns
+            to = q * columns
+            for c in range(columns):
+{text([*reads, *body], " " * 16)}
+                acc[to + c] = {body[-1].name}
+        out[p] = block_sum(acc, 0, args[0] * columns)
+    return 0
+"""
 
 
 def cols_source(element: str, dtype: Any, out: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.core.errors import ShapeError
 from common.ops.create.creation import zeros
-from common.ops.reduce.normalization import affine, batch_norm, group_norms, of_the_batch
+from common.ops.reduce.normalization import batch_norm, group_norms, of_the_batch
 from common.ops.reduce.softmax import layer_norms
 from common.ops.shape.view import reshape
 from common.tensor.create import lift
@@ -70,8 +70,8 @@ def native_batch_norm(
     if not training:
         y = batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
         return y, lift(zeros(0, dtype=x.dtype)), lift(zeros(0, dtype=x.dtype))
-    (y, mean, rstd), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
-    return affine(y, weight, bias), *(reshape(z.detach(), (x.shape[1],)) for z in (mean, rstd))
+    y, mean, rstd = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
+    return y, *(reshape(z.detach(), (x.shape[1],)) for z in (mean, rstd))
 
 
 __all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]

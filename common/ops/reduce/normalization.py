@@ -15,7 +15,7 @@ from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import mean_
 from common.ops.reduce.softmax import normalize_, require_ending
-from common.ops.reduce.statistics import var
+from common.ops.reduce.statistics import variance_around
 from common.ops.shape.view import reshape
 
 
@@ -169,8 +169,7 @@ def batch_norm(
     if training:
         if isinstance(eps, (int, float)) and eps <= 0:
             raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
-        (y, _, _), weight, bias = of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)
-        return affine(y, weight, bias)
+        return of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)[0]
     mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
     if mean is None or variance is None:
         raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
@@ -190,19 +189,20 @@ def _of_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias:
 def of_the_batch(
     x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float
 ) -> tuple[Any, Any, Any]:
-    """`x` normalised over the batch with its mean and the reciprocal of its deviation; weight and bias that broadcast.
+    """`x` normalised over the batch, scaled and shifted; the batch's mean and the reciprocal of its deviation.
 
     The running statistics move, see `batch_norm`.
     """
-    mean, _, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
+    moving, _, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
     dims = (0, *range(2, x.ndim))
     if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
         raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
-    if mean is not None and not any(n == 0 for n in x.shape):  # of no elements there are no statistics
-        plain = x.detach() if hasattr(x, "detach") else x
-        running_mean.copy_(running_mean * (1 - momentum) + mean_(plain, dim=dims, keepdim=False) * momentum)
-        running_var.copy_(running_var * (1 - momentum) + var(plain, dims) * momentum)
-    return normalize_(x, dim=dims, eps=eps), weight, bias
+    y, mean, rstd = normalize_(x, dim=dims, eps=eps)
+    if moving is not None and not any(n == 0 for n in x.shape):  # of no elements there are no statistics
+        plain, centre = (z.detach() if hasattr(z, "detach") else z for z in (x, mean))
+        running_mean.copy_(running_mean * (1 - momentum) + reshape(centre, running_mean.shape) * momentum)
+        running_var.copy_(running_var * (1 - momentum) + variance_around(plain, centre, dims) * momentum)
+    return affine(y, weight, bias), mean, rstd
 
 
 __all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]

@@ -49,6 +49,11 @@ def _moments(x: Any, dim: tuple[int, ...], correction: Any, keepdim: bool) -> tu
     return variance, mean
 
 
+def variance_around(x: Any, mean: Any, dim: tuple[int, ...]) -> Any:
+    """The unbiased variance over `dim`; the mean is given with its dimensions kept."""
+    return sum_of_deviations(x, mean, dim=dim, keepdim=False) / _freedom(x.shape, dim, 1)
+
+
 def _deviate(g: Any, x: Any, dim: tuple[int, ...], correction: Any) -> Any:
     """The gradient of the variance: 2 (x - mean) / (n - correction)."""
     slope = g * 2 / _freedom(x.shape, dim, correction)
