@@ -74,6 +74,7 @@ def fresh_cache(tmp_path, monkeypatch):
     compile_module._environment()  # is not stored here
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(disk_cache, "_warned", set())
+    monkeypatch.setattr(disk_cache, "_apart", False)
     return tmp_path / "cache"
 
 

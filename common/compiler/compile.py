@@ -91,10 +91,10 @@ def add_namespace(provider: Callable[[str], Any]) -> None:
     provider : callable
         ``provider(name)`` returns None for an unknown name, else a scalar expression (a Python function over
         `common.compiler.primitives`) or a `common.compiler.machine_functions.MachineFunction`.  It is asked only when a
-        kernel is compiled, and only for names that its source uses.  Its definitions must lie in the hashed
-        folders of this package; others are named with `define_scalar`.
+        kernel is compiled, only for names that its source uses, and after later providers.  Its definitions must lie in
+        the hashed folders of this package; others are named with `define_scalar`.
     """
-    _providers.append(provider)
+    _providers.insert(0, provider)
 
 
 def define_scalar(name: str, function: Callable[..., Any]) -> None:
@@ -103,7 +103,7 @@ def define_scalar(name: str, function: Callable[..., Any]) -> None:
     _providers.insert(0, {name: function}.get)
 
 
-def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
+def compile_kernel(source: str, name: str, compiler: str | None = None, ready_made: bool = False) -> int:
     """Return the address of the kernel `name` that `source` defines, compiled at most once per machine.
 
     Parameters
@@ -114,6 +114,8 @@ def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
         The function's name.
     compiler : str, optional
         "llvm" or "numba"; that of the process by default, see `default_compiler`.
+    ready_made : bool
+        Whether the text is the package's own, and not made for one program, see `common.compiler.disk_cache`.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
         with _lock:
             address = _addresses.get(of)
             if address is None:
-                address = _addresses[of] = _get(source, name, of[1])
+                address = _addresses[of] = _get(source, name, of[1], ready_made)
     return address
 
 
@@ -174,11 +176,11 @@ def load_native(source: str, symbol: str) -> int:
 
 def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
     with _lock:
-        entry = disk.read(key)
+        entry = disk.read(key, ready_made=True)
         if entry is None:
             with heard_later(), collecting_later():
                 entry = _emitted(text, symbol)
-            disk.write(key, entry)
+            disk.write(key, entry, ready_made=True)
         return llvm_engine.load(entry.code, entry.symbol, entry.externals)
 
 
@@ -212,10 +214,15 @@ def make_key(text: str, compiler: str = LLVM) -> str:
     """Return the key of an entry: everything that the object code follows from."""
     digest = hashlib.sha256(_environment() + b"numba" * (compiler == NUMBA))
     digest.update(text.encode())
-    for name, meaning in sorted(_foreign.items()):
-        if name in text and re.search(rf"\b{name}\b", text):  # the search alone goes through the text 40 times slower
-            digest.update(f"{name}={meaning}".encode())
+    for name in _foreign_names(text):
+        digest.update(f"{name}={_foreign[name]}".encode())
     return digest.hexdigest()
+
+
+def _foreign_names(text: str) -> list[str]:
+    """The scalar expressions of a user's own ops that a text names, in order."""
+    # the search alone goes through the text 40 times slower
+    return sorted(name for name in _foreign if name in text and re.search(rf"\b{name}\b", text))
 
 
 @cache
@@ -227,10 +234,10 @@ def _environment() -> bytes:
     key = stamp(hashed_files())
     if key is None:
         return _hash_environment()
-    entry = disk.read(key)
+    entry = disk.read(key, ready_made=True)
     if entry is None:
         entry = disk.Entry("environment", (), _hash_environment())
-        disk.write(key, entry)
+        disk.write(key, entry, ready_made=True)
     return entry.code
 
 
@@ -256,32 +263,32 @@ def _numba_version() -> str:
     return version("numba")
 
 
-def _get(source: str, name: str, compiler: str) -> int:
+def _get(source: str, name: str, compiler: str, ready_made: bool) -> int:
     start = perf_counter()
     if source.startswith(host_kernels.MARK):
         text, symbol = host_kernels.native(source)
         address = load_native(text, symbol) if text else host_kernels.address(source)
         _origins[source, compiler] = Origin("compiled", perf_counter() - start, start)
         return address
-    key = make_key(source, compiler)
-    entry = disk.read(key)
+    key, ready_made = make_key(source, compiler), ready_made and not _foreign_names(source)
+    entry = disk.read(key, ready_made)
     place = "compiled" if entry is None else "disk"
     if entry is None:
         with heard_later(), collecting_later():
-            entry = _compile(source, name, f"twingrad_{key[:32]}", compiler)
-        disk.write(key, entry)
+            entry = _compile(source, name, f"twingrad_{key[:32]}", compiler, not ready_made)
+        disk.write(key, entry, ready_made)
     address = llvm_engine.load(entry.code, entry.symbol, entry.externals)
     _origins[source, compiler] = Origin(place, perf_counter() - start, start)
     return address
 
 
-def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
+def _compile(source: str, name: str, symbol: str, compiler: str, few_passes: bool) -> disk.Entry:
     module, complete = _FRONT_ENDS[compiler](source, name, symbol)
     if complete:
         llvm_engine.tidy(module)
     else:
         llvm_engine.optimise(module)
-    return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
+    return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol, few_passes))
 
 
 def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:

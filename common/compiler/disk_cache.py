@@ -5,6 +5,10 @@ code. An entry under another's name is therefore a damaged one. A file is writte
 a reader sees all of it or none; two processes that write one key write the same bytes. What the cache holds is run, so
 only a folder and files that nobody but their owner, who is the process's user, can write to are used. Whatever goes
 wrong costs a compilation and one warning, never an error.
+
+*Ready-made* entries follow from the package and the machine alone: products, sorts, sums of rows, what calls them. They
+lie beside the package, where its bytecode does, so that a program with a cache of its own finds them, too. Where this
+process may not write there, they are entries like all others.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import os
 import stat
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +28,7 @@ from common.core.source_lines import warn_user
 MAGIC = b"twingrd2"
 SUFFIX = ".kernel"
 LIMIT_BYTES = 512 * 2**20
+READY_MADE_BYTES = 64 * 2**20
 PRUNE_EVERY = 512  # stores, on average: it asks for the size of every entry; 512 entries are some 3 MB
 STALE_SECONDS = 3600.0
 TOUCH_SECONDS = 86400.0
@@ -39,6 +45,7 @@ class Entry(NamedTuple):
     code: bytes
 
 
+_apart = True
 given: dict[str, Entry] = {}
 """Entries that are not of the cache: those of files of programs, of which a user said that their code may be run."""
 
@@ -55,6 +62,27 @@ def directory() -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "twingrad"
+
+
+@cache
+def ready_made_directory() -> Path | None:
+    """Return where ready-made entries lie; None if this process may not write there, or somebody else may."""
+    folder = Path(__file__).parent / "__pycache__" / "kernels"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder if os.access(folder, os.W_OK) and distrusted(folder.stat()) is None else None
+    except OSError:
+        return None
+
+
+def keep_together() -> None:
+    """Let ready-made entries be entries of the cache in this process, so that it holds all that a program needs."""
+    global _apart
+    _apart = False
+
+
+def _folder(ready_made: bool) -> Path:
+    return (ready_made_directory() if ready_made and _apart else None) or directory()
 
 
 def distrusted(status: os.stat_result) -> str | None:
@@ -86,12 +114,12 @@ def _is_used(folder: Path) -> bool:
     return False
 
 
-def read(key: str) -> Entry | None:
+def read(key: str, ready_made: bool = False) -> Entry | None:
     """Return an entry; None if there is none, or if it was damaged or is somebody else's (it is removed)."""
     if key in given:
         return given[key]
     try:
-        folder = directory()
+        folder = _folder(ready_made)
         path = folder / (key + SUFFIX)
         if not _is_used(folder):
             return None
@@ -118,11 +146,11 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def write(key: str, entry: Entry) -> None:
+def write(key: str, entry: Entry, ready_made: bool = False) -> None:
     """Store an entry; a failure is a warning, once per process."""
     temporary = None
     try:
-        folder = directory()
+        folder = _folder(ready_made)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_used(folder):
             return
@@ -137,7 +165,7 @@ def write(key: str, entry: Entry) -> None:
         return
     # The key is uniform, so no counter has to be shared between processes.
     if int(key[:4], 16) % PRUNE_EVERY == 0:
-        prune(folder)
+        prune(folder, READY_MADE_BYTES if folder == ready_made_directory() else LIMIT_BYTES)
 
 
 def pack(key: str, entry: Entry) -> bytes:

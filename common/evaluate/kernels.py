@@ -42,9 +42,9 @@ def form_spec(form: Any) -> Spec:
 
 
 @cache
-def compiled(source: str, name: str) -> Builtin:
+def compiled(source: str, name: str, ready_made: bool = False) -> Builtin:
     """A kernel as a Python callable: arrays in, then ints; returns its status."""
-    return make_call(compile_kernel(source, name))
+    return make_call(compile_kernel(source, name, ready_made=ready_made))
 
 
 _MANY = 4096
@@ -138,7 +138,7 @@ def spread_out(
 
 
 def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
-    return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
+    return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}", ready_made=True)
 
 
 _TILE = 64

@@ -64,7 +64,8 @@ def in_a_row(calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[S
     ):
         return None
     every = tuple(range(len(forms) + len(outs)))
-    steps = [(compile_kernel(call.source, call.name), _slots(call, every), call.ints) for call in calls]
+    addresses = [compile_kernel(call.source, call.name, ready_made=True) for call in calls]
+    steps = [(address, _slots(call, every), call.ints) for address, call in zip(addresses, calls, strict=True)]
     return make_steps(forms, [(out.shape, out.dtype) for out in outs], steps, held)
 
 
@@ -80,7 +81,7 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
 
     def run(*operands: Any) -> Any:
         if not steps:
-            steps.extend((kernels.compiled(call.source, call.name), call) for call in calls)
+            steps.extend((kernels.compiled(call.source, call.name, ready_made=True), call) for call in calls)
         results = [np.empty(spec.shape, spec.dtype) for spec in outs]
         buffers = [*map(np.ascontiguousarray, operands), *results]
         for kernel, call in steps:

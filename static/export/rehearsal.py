@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.autograd.backward import backward
+from common.compiler.disk_cache import keep_together
 from common.core.errors import TwingradError
 from common.core.sizes import hint
 from common.core.tree import flatten, unflatten
@@ -13,7 +14,8 @@ from static.export.program_file import load
 
 
 def rehearse(path: str) -> None:
-    """Load a file, and run its programs once, forward and backward, on zeros."""
+    """Load a file, and run its programs once, forward and backward, on zeros; all machine code goes to the cache."""
+    keep_together()
     f = load(path)
     for program in f.programs:
         for history in (False, True):

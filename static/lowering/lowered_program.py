@@ -27,7 +27,7 @@ from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step
 from static.lowering.legalise import legalise
 from static.lowering.memory.buffer_reuse import reuse_memory
-from static.lowering.memory.call_table import Frame, TableArgument, TableEntry, keep_apart, make_frame
+from static.lowering.memory.call_table import GENERATED, Frame, TableArgument, TableEntry, keep_apart, make_frame
 from static.lowering.threads.cut_loops import build_cut
 from static.lowering.threads.side_by_side import side_by_side
 from static.lowering.threads.work import may_be_large
@@ -194,7 +194,7 @@ def _step(
     kernel: Kernel, things: list[ArrayBuffer | Scratch], ints: list[Any], groups: list[Group], cut: str = ""
 ) -> Step:
     """The call of a generated kernel, named by its text."""
-    name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
+    name = f"{GENERATED}{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
     checked = failing(items)
     errors = {number: ("", item.node.id) for number, item in enumerate([items[0], *checked])}

@@ -13,7 +13,7 @@ from common.kernels.arrays.gemm import of_matrices
 from static.graph import Graph, Node
 from static.lowering.ir.options import CompileOptions
 from static.lowering.lowered_program import LoweredProgram
-from static.lowering.memory.call_table import Frame
+from static.lowering.memory.call_table import GENERATED, Frame
 from static.lowering.memory.layout import MemoryLayout
 from static.running.native_form import NativeForm
 from static.running.overlaps import Overlaps
@@ -90,7 +90,7 @@ class Executable:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
         call = frame.calls[step]
         source = call.source if step in layout.vectors else of_matrices(call.source)
-        return compile_kernel(source, call.name, self.options.compiler)
+        return compile_kernel(source, call.name, self.options.compiler, not call.name.startswith(GENERATED))
 
     def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:
         """The native form of plans whose loops are cut as `cuts` says.

@@ -249,7 +249,7 @@ def _package() -> bytes:
     """The hash of the package's files, kept under a stamp of their sizes and times."""
     files = package_files()
     key = stamp(files)
-    entry = None if key is None else disk.read(key)
+    entry = None if key is None else disk.read(key, ready_made=True)
     if entry is None:
         digest = hashlib.sha256()
         for name, _, _ in files:
@@ -258,7 +258,7 @@ def _package() -> bytes:
             digest.update(path.read_bytes())
         entry = disk.Entry("package", (), digest.digest())
         if key is not None:
-            disk.write(key, entry)
+            disk.write(key, entry, ready_made=True)
     return entry.code
 
 

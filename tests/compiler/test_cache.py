@@ -143,3 +143,52 @@ def test_use_is_recorded_once_a_day(fresh_cache):
     os.utime(path, (recent - 90_000,) * 2)
     disk_cache.read(KEY)
     assert path.stat().st_mtime > recent
+
+
+@pytest.fixture
+def beside(fresh_cache, monkeypatch, tmp_path):
+    """Where ready-made entries lie, in a package that is not there."""
+    monkeypatch.setattr(disk_cache, "_apart", True)
+    monkeypatch.setattr(disk_cache, "__file__", str(tmp_path / "package" / "disk_cache.py"))
+    disk_cache.ready_made_directory.cache_clear()
+    yield tmp_path / "package" / "__pycache__" / "kernels"
+    monkeypatch.undo()
+    disk_cache.ready_made_directory.cache_clear()
+
+
+def test_what_follows_from_the_package_lies_beside_it(fresh_cache, beside, monkeypatch, tmp_path):
+    own, shared = (source_of(f"test_{name}", 3) for name in ("own", "shared"))
+    compile_kernel(own, "test_own")
+    compile_kernel(shared, "test_shared", ready_made=True)
+    assert [len(entries(folder)) for folder in (fresh_cache, beside)] == [1, 1]
+    assert entries(beside) == [f"{make_key(shared)}.kernel"]
+    forget(shared)
+    monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path / "another"))
+    compile_kernel(shared, "test_shared", ready_made=True)
+    origin = compile_module.origin(shared)
+    assert origin is not None
+    assert origin.place == "disk"
+
+
+def test_what_names_an_op_of_a_users_is_not_the_packages(fresh_cache, beside):
+    compile_module.define_scalar("test_users_double", lambda x: x + x)
+    source = """def test_doubled(bufs, args):
+    x = buffer(bufs, 0, float32)
+    x[0] = test_users_double(x[0])
+    return 0
+"""
+    compile_kernel(source, "test_doubled", ready_made=True)
+    assert entries(fresh_cache) == [f"{make_key(source)}.kernel"]
+    assert not beside.exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o500])
+def test_ready_made_entries_go_to_the_cache_where_the_other_folder_is_not_ours(fresh_cache, beside, monkeypatch, mode):
+    beside.mkdir(parents=True)
+    beside.chmod(mode)
+    if mode == 0o500:  # root may write everywhere
+        monkeypatch.setattr(disk_cache.os, "access", lambda path, how: False)
+    disk_cache.write(KEY, ENTRY, ready_made=True)
+    assert disk_cache.read(KEY, ready_made=True) == ENTRY
+    assert entries(fresh_cache) == [KEY + ".kernel"]
+    assert entries(beside) == []

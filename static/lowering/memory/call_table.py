@@ -29,6 +29,10 @@ ANY_INDEX = -1
 """Stands for every status of a kernel whose statuses name wrong indices."""
 
 
+GENERATED = "k_"
+"""How the names of kernels begin that are made for one program; all others are ready-made."""
+
+
 @dataclass(slots=True)
 class TableArgument:
     """An input or an output.
