@@ -277,6 +277,10 @@ class Expressions(Operands):
         for other in others:
             first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
             result = Register(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
+        match nodes[0]:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int() as most)):
+                if order == "slt":
+                    self.spans[self.variables[name].text, result.text] = most
         return result
 
 

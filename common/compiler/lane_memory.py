@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +28,27 @@ def written(index: ast.expr, step: int) -> Written:
     match index:
         case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as beside)) if 0 <= beside < step:
             return Written(ast.dump(left), beside, step)
+        case ast.BinOp(
+            left=ast.BinOp(left=ast.Constant(value=int() as beside), op=ast.Sub(), right=start),
+            op=ast.Add(),
+            right=ast.Name(id=name),
+        ) if step == 1:
+            return Written(f"{ast.dump(start)} {name}", beside, step)
     return Written(ast.dump(index), 0, step)
 
 
-def overlap(places: set[Written]) -> bool:
-    """Whether different places may be one element: not if they stand beside each other in steps that hold them all."""
-    return len(places) > 1 and (len({(p.text, p.step) for p in places}) > 1 or any(p.step < 2 for p in places))
+def overlap(places: set[Written], most: int | None) -> bool:
+    """Whether different places may be one element.
+
+    They are not if they stand beside each other in steps that hold them all, or further apart than a loop of `most`
+    iterations goes.
+    """
+    if len({(p.text, p.step) for p in places}) > 1:
+        return True
+    if all(p.step > 1 for p in places):
+        return False
+    besides = sorted(p.beside for p in places)
+    return any(most is None or high - low < most for low, high in pairwise(besides))
 
 
 class LaneState(NamedTuple):

@@ -21,6 +21,10 @@ class Operands(Flow):
     module : an ir.Module for the functions that the kernel calls.
     resolve : ``resolve(name)``: a scalar definition or a `MachineFunction`.
     scopes : per slot that is written, and None for the others, the metadata of its accesses.
+
+    Attributes
+    ----------
+    spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
     def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
@@ -30,6 +34,7 @@ class Operands(Flow):
         self.invariant = module.add_metadata([]).get_reference()
         self.calls, self.cost, self.complete = 0, 0, True
         self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
+        self.spans: dict[tuple[str, str], int] = {}
 
     # ---------------------------------------------------------------- elements
     def element(self, container: Register, index: Register, inside: bool = True) -> str:

@@ -1,12 +1,13 @@
 """Loops of kernel source as loops over vectors.
 
 An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
-says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
-name that is given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places
-that are data, ``x[k[i]]``, or in steps whose length is not in the text, ``x[i * n]``. Each operation does in every lane
-what it does for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes,
-with a mask: nothing outside is read or written. What computes much per element goes by masked vectors from the
-beginning. A number of iterations that the text says, and that fills vectors, needs no loop.
+says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place, or
+at places ``64 - a + i`` that are further apart than a loop from ``a`` to ``min(a + 64, ...)`` goes; a name that is
+given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places that are data,
+``x[k[i]]``, or in steps whose length is not in the text, ``x[i * n]``. Each operation does in every lane what it does
+for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
+nothing outside is read or written. What computes much per element goes by masked vectors from the beginning. A number
+of iterations that the text says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.core.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a
@@ -80,7 +81,7 @@ class Vectors(LaneMemory, ABC):
             if start.literal != 0:
                 raise OneByOne("accumulators of a loop that does not begin at 0")
             lanes = LANES
-        self.variables[counter] = start
+        self.variables[counter], most = start, self.spans.get((start.text, stop.text))
 
         def now() -> Register:
             return self.variables[counter]
@@ -91,7 +92,7 @@ class Vectors(LaneMemory, ABC):
             steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
-            if any(overlap(self._lanes.places[slot]) for slot in self._lanes.stored):
+            if any(overlap(self._lanes.places[slot], most) for slot in self._lanes.stored):
                 raise OneByOne("two places of one slot")
             self._lanes = None
             self.variables = {key: value for key, value in self.variables.items() if key not in assigned}

@@ -44,6 +44,10 @@ INDEPENDENT = {
     "a read within bounds": "for i in range(n):\n    y[i] = x[i - 3] if i >= 3 and i < n - 2 else float32(-0.0)",
     "a read in two pieces": "for i in range(n):\n    y[i] = x[i + 5] if i < n - 5 else x[i + 5 - n]",
     "bounds far away": "for i in range(n):\n    d[i] = d[i] if i > 0 - 5000000000 and i < 5000000000 else float64(1)",
+    "tiles": (
+        "for m in range(0, n, 16):\n    e = min(m + 16, n)\n    for i in range(m, e):\n"
+        "        y[32 - m + i] = add(x[i], y[48 - m + i])\n        y[16 - m + i] = x[i]"
+    ),
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
 IN_STEPS = {
@@ -81,6 +85,14 @@ IN_ORDER = {
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
     "a column of what it writes": "w = n // 20\nfor i in range(n // 4):\n    x[i] = x[i * w]",
     "a column that it writes": "w = n // 20 + 1\nfor i in range(n // 4):\n    x[i * w] = y[i]",
+    "tiles that meet": (
+        "for m in range(0, n, 16):\n    e = min(m + 16, n)\n    for i in range(m, e):\n"
+        "        y[16 - m + i] = add(x[i], y[24 - m + i])\n        y[32 - m + i] = x[i]"
+    ),
+    "tiles without an end": (
+        "for m in range(0, n, 16):\n    for i in range(m, min(n, m + 16)):\n"
+        "        y[16 - m + i] = add(x[i], y[0 - m + i])"
+    ),
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "one place that must not be read": "for i in range(n):\n    y[i] = x[i] if i >= 0 else x[900000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
