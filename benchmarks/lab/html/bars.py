@@ -75,13 +75,19 @@ def arena(pieces: Sequence[Mapping[str, Any]]) -> str:
     height = 220
     wide, high = (WIDTH - LEFT - RIGHT) / calls, (height - 40) / total
     parts = []
+    for at in (0, total):
+        y = height - 30 - at * high
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(label(LEFT - 6, y + 4, amount(at, "B"), "end"))
+    colours: list[int] = []
     for i, p in enumerate(pieces):
+        beside = {c for c, q in zip(colours, pieces) if q["first"] <= p["last"] and p["first"] <= q["last"]}
+        colours.append(next((c for c in range(COLOURS) if c not in beside), i % COLOURS))
         top = height - 30 - (p["offset"] + p["nbytes"]) * high
         told = f"{p['name']}: {p['nbytes']:,} bytes, kernel calls {p['first']} to {p['last']}"
         size = (p["last"] - p["first"] + 1) * wide, p["nbytes"] * high
-        parts.append(box(LEFT + p["first"] * wide, top, *size, f"p{i % COLOURS}", told))
-    parts.append(label(LEFT - 6, 20, amount(total, "B"), "end"))
-    parts.append(label(WIDTH / 2, height - 8, f"kernel calls, 0 to {calls - 1}", "middle"))
+        parts.append(box(LEFT + p["first"] * wide, top, *size, f"p{colours[-1]}", told))
+    parts.append(label((LEFT + WIDTH) / 2, height - 8, f"kernel calls, 0 to {calls - 1}", "middle"))
     return picture(height, "".join(parts), "memory over time")
 
 

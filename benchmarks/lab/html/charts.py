@@ -11,7 +11,7 @@ from benchmarks.terminal import seconds
 from static.reports.costs import amount
 
 WIDTH, HEIGHT = 720, 280
-LEFT, RIGHT, TOP, BOTTOM = 100, 30, 20, 50
+LEFT, RIGHT, TOP, BOTTOM = 100, 30, 30, 50
 DECADES = 7
 """Calls on the axis of the cumulative cost: from 1 to 10^7."""
 
@@ -80,7 +80,8 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, x_text: Any, y_text: Any
         parts.append(
             f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{escape(x_text(value))}</text>'
         )
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>')
+    parts.append(label((LEFT + WIDTH) / 2, HEIGHT - 6, x_label, "middle"))
+    parts.append(label(0, TOP - 6, y_label))
     return picture(HEIGHT, f"<title>{escape(name)}: {escape(y_label)}</title>{''.join(parts)}{body}", name)
 
 

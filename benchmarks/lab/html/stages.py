@@ -19,6 +19,8 @@ from static.tools.replay import phase
 
 HOME = Path(__file__).resolve().parent.parent.parent
 """The package `benchmarks`."""
+STEP = HOME / "lab" / "training.py"
+"""The training step around a module."""
 AROUND = 2
 """Lines of a file that are shown around those that the program has."""
 
@@ -74,7 +76,7 @@ def _passes(graph: Graph) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": report.name, "about": (rewrite.__doc__ or "").strip().partition("\n")[0],
-                "before": report.before, "after": report.after,
+                "before": len(before), "after": len(after),
                 "gone": [{"id": i, "text": text} for i, text in before.items() if i not in after],
                 "come": [{"id": i, "text": text} for i, text in after.items() if before.get(i) != text],
                 "graph": [_node(node) for node in _shown(graph)],
@@ -131,13 +133,14 @@ def _sources(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         text = path.read_text(encoding="utf-8").splitlines()
         near = {n for line in marked for n in range(line - AROUND, line + AROUND + 1) if 1 <= n <= len(text)}
         rows = [{"line": n, "text": text[n - 1], "ids": marked.get(n, [])} for n in sorted(near)]
-        found.append({"file": file, "name": path.name, "rows": rows})
+        name = f"{path.name}: the training step around the module" if path == STEP else path.name
+        found.append({"file": file, "name": name, "rows": rows})
     return found
 
 
 def _is_ours(path: Path) -> bool:
     """Whether a file measures; the project's workloads, and the training step of a module, are what is measured."""
-    return HOME in path.parents and path.parent.name != "workloads" and path.name != "training.py"
+    return HOME in path.parents and path.parent.name != "workloads" and path != STEP
 
 
 def _arena(function: Any) -> list[dict[str, Any]]:
