@@ -20,7 +20,7 @@ def run_parser(word: str = "run") -> argparse.ArgumentParser:
     """Return the command line of ``run`` and ``explain``."""
     about = {
         "run": "Measure a program of yours in both engines: bits first, then what each costs.",
-        "explain": "Run a program of yours in ever more compiled ways, and say what each step buys.",
+        "explain": "Run a program of yours in ever more compiled ways, and show how much time each step saves.",
         "graph": "Draw the graph of a program of yours: recorded, traced, after each pass, fused, as kernels.",
     }[word]
     p = argparse.ArgumentParser(

@@ -73,7 +73,7 @@ def arena(pieces: Sequence[Mapping[str, Any]]) -> str:
     calls = max(p["last"] for p in pieces) + 1
     total = max(p["offset"] + p["nbytes"] for p in pieces) or 1
     height = 220
-    wide, high = (WIDTH - LEFT - RIGHT) / calls, (height - 40) / total
+    wide, high = (WIDTH - LEFT - RIGHT) / calls, (height - 45) / total
     parts = []
     for at in (0, total):
         y = height - 30 - at * high

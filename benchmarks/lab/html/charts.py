@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.terminal import seconds
 from static.reports.costs import amount
 
-WIDTH, HEIGHT = 720, 280
-LEFT, RIGHT, TOP, BOTTOM = 100, 30, 30, 50
+WIDTH, HEIGHT = 720, 304
+LEFT, RIGHT, TOP, BOTTOM = 100, 30, 44, 50
 DECADES = 7
 """Calls on the axis of the cumulative cost: from 1 to 10^7."""
 
@@ -81,7 +81,7 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, x_text: Any, y_text: Any
             f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{escape(x_text(value))}</text>'
         )
     parts.append(label((LEFT + WIDTH) / 2, HEIGHT - 6, x_label, "middle"))
-    parts.append(label(0, TOP - 6, y_label))
+    parts.append(label(0, 17, y_label))
     return picture(HEIGHT, f"<title>{escape(name)}: {escape(y_label)}</title>{''.join(parts)}{body}", name)
 
 
