@@ -61,9 +61,9 @@ class Row(NamedTuple):
 
 
 def step(tw: ModuleType, call: Call, arrays: Sequence[np.ndarray], backward: bool) -> Step:
-    """A call on tensors that are made once; with `backward`, gradients of all floating-point operands too."""
-    make: Any = tw.from_numpy
-    tensors = [make(x.copy()) for x in arrays]
+    """A call on tensors with memory of their own, made once; with `backward`, gradients of all float operands too."""
+    make: Any = tw.tensor
+    tensors = [make(x) for x in arrays]
     if not backward:
         return lambda: call.f(tw, *tensors)
     leaves = [t.requires_grad_() for t, x in zip(tensors, arrays, strict=True) if x.dtype.kind == "f"]

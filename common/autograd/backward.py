@@ -373,9 +373,9 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     if type(x) is tuple:
         return x
-    if isinstance(x, (Sequence, Iterator, ValuesView)) and not isinstance(x, (TensorBase, GradientEdge)):
-        return tuple(x)  # `params.values()` and generators as well
-    return (x,)
+    if isinstance(x, (TensorBase, GradientEdge)) or not isinstance(x, (Sequence, Iterator, ValuesView)):
+        return (x,)
+    return tuple(x)  # `params.values()` and generators as well
 
 
 def _array(x: Any) -> Any:

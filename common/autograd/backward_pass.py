@@ -120,7 +120,7 @@ def backward_pass(
         with run:
             _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, run)
     elif unpack is None and trace is None:
-        _run_arrays(order, totals, retain, consumer, useful, wanted)
+        _run_arrays(order, totals, retain, consumer, useful)
     else:
         _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, None)
     if trace is not None:
@@ -136,7 +136,7 @@ def _run_tensors(
     unpack: Callable[[Node], Any] | None,
     retain: bool,
     consumer: tuple[Any, int],
-    useful: set[Any] | None,
+    useful: dict[Any, tuple[Edge, ...]] | None,
     wanted: set[Any] | None,
     run: HookedPass | None,
 ) -> None:
@@ -159,9 +159,7 @@ def _run_tensors(
         saved = node.saved
         if saved is None:
             raise freed(node)
-        needs = node.edges
-        if useful is not None and wanted is not None:
-            needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in needs)
+        needs = node.edges if useful is None else useful[node]
         if trace is not None:
             trace.origin = node
         if run is not None:
@@ -194,8 +192,7 @@ def _run_arrays(
     totals: dict[Edge, Any],
     retain: bool,
     consumer: tuple[Any, int],
-    useful: set[Any] | None,
-    wanted: set[Any] | None,
+    useful: dict[Any, tuple[Edge, ...]] | None,
 ) -> None:
     """The loop of `backward_pass` for bare arrays: a node's `backward` gives contributions that fit already."""
     get, pop = totals.get, totals.pop
@@ -204,9 +201,8 @@ def _run_arrays(
         edges, op = node.edges, node.op
         if useful is None:
             g = pop(node, None) if op.nout == 1 else _take(totals, node, keep=False)
-        elif node in useful:
-            g = get(node) if op.nout == 1 else _take(totals, node, keep=True)
-            edges = tuple([e if e is not None and _is_useful(e, useful, wanted) else None for e in edges])
+        elif (found := useful.get(node)) is not None:
+            g, edges = get(node) if op.nout == 1 else _take(totals, node, keep=True), found
         else:
             continue
         if g is None:
@@ -260,19 +256,22 @@ def _take(totals: dict[Edge, Any], node: Node, *, keep: bool) -> Any:
     return None if all(g is None for g in gs) else gs
 
 
-def leading_to(order: list[Node], wanted: set[Any]) -> set[Any]:
-    """The nodes from which a wanted edge can be reached."""
-    useful: set[Any] = set()
+def leading_to(order: list[Node], wanted: set[Any]) -> dict[Any, tuple[Edge, ...]]:
+    """The nodes from which a wanted edge can be reached, each with its edges, and None in place of those that lead
+    elsewhere.
+    """
+    useful: dict[Any, tuple[Edge, ...]] = {}
     for node in reversed(order):
-        for edge in node.edges:
-            if edge is not None and _is_useful(edge, useful, wanted):
-                useful.add(node)
-                break
+        edges, some = node.edges, False
+        for i, edge in enumerate(edges):
+            if edge is not None:
+                if edge in wanted or (edge[0] if type(edge) is tuple else edge) in useful:
+                    some = True
+                else:
+                    edges = (*edges[:i], None, *edges[i + 1 :])
+        if some:
+            useful[node] = edges
     return useful
-
-
-def _is_useful(edge: Edge, useful: set[Any], wanted: set[Any] | None) -> bool:
-    return edge in wanted or (edge[0] if type(edge) is tuple else edge) in useful  # type: ignore[operator]
 
 
 def freed(node: Node) -> GraphFreedError:

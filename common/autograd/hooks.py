@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -344,7 +344,9 @@ def _profile() -> Any:
     return mode.profiling.get() if mode.current_trace() is None else None
 
 
-def watched_pass(order: Sequence[Node], useful: set[Any] | None, roots: Sequence[Edge], *how: Any) -> HookedPass | None:
+def watched_pass(
+    order: Sequence[Node], useful: Container[Any] | None, roots: Sequence[Edge], *how: Any
+) -> HookedPass | None:
     """A pass over the useful nodes of `order` if any node or leaf has hooks, or something watches; else None."""
     edges = itertools.chain(roots, *(node.edges for node in order))
     watched = (
