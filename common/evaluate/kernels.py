@@ -47,7 +47,7 @@ def compiled(source: str, name: str, ready_made: bool = False) -> Builtin:
     return make_call(compile_kernel(source, name, ready_made=ready_made))
 
 
-_MANY = 4096
+MANY = 4096
 """Elements from which on a kernel of ours fills memory faster than numpy's loop, also if it is the first to do so."""
 
 
@@ -58,7 +58,7 @@ def _filler(dtype: np.dtype) -> Builtin:
 
 def filled(target: np.ndarray, value: Any) -> bool:
     """Write a 0-d array of the same dtype everywhere in large contiguous memory; whether that was done."""
-    if target.size < _MANY or type(value) is not np.ndarray or value.ndim:
+    if target.size < MANY or type(value) is not np.ndarray or value.ndim:
         return False
     if value.dtype != target.dtype or not target.flags.carray:
         return False

@@ -113,7 +113,7 @@ CONTENTS = {
         "hardsigmoid hardswish softshrink_by",
     "math.real_numbers":
         "angle conj conj_physical is_conj is_neg isneginf isposinf isreal positive real resolve_conj resolve_neg sgn "
-        "|",
+        "| angle",
     "math.rounding":
         "ceil fix floor frac round trunc | ceil floor frac round round_decimals round_tens trunc",
     "math.scaled": "add rsub sub |",

@@ -8,6 +8,7 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -323,13 +324,18 @@ def randint_like(
     return integers(first, last, tuple(x.shape), wanted, generator)
 
 
+@cache
+def _whole_range(dtype: np.dtype) -> tuple[int, int]:
+    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+
+
 def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
     first = low if type(low) is int else int(integer(low, function, "low"))
     last = high if type(high) is int else int(integer(high, function, "high"))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
     if dtype.kind != "f":
-        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        least, most = _whole_range(dtype)
         if first < least or last - 1 > most:
             raise ArgumentError(f"{function}(): from {first} to {last} - 1 is out of bounds for {dtype}")
     return first, last

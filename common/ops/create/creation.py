@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
 from common.core.sizes import Dim, meant
 from common.core.spec import Spec, numel
+from common.evaluate import kernels
 from common.ops._define import kernel
 from common.ops._samples import fixed, join, nothing
 from common.tensor.arrays import dtype_or
@@ -47,7 +49,8 @@ def _filled_array(shape: Any, value: Any, dtype: Any) -> np.ndarray:
     filled = np.empty(shape, dtype)
     if filled.nbytes >= LARGE:
         refuse_beyond_memory("full", filled.nbytes)
-    filled.fill(value)
+    if filled.size < kernels.MANY or not kernels.filled(filled, np.asarray(value, dtype)):
+        filled.fill(value)
     return filled
 
 
@@ -76,9 +79,15 @@ arange_ = kernel(
     doc="start + i step in int64, for i below count.", attrs=("start", "step", "count"),
 )  # fmt: skip
 
+def _identity(rows: int, columns: int, dtype: Any) -> np.ndarray:
+    matrix = np.zeros((rows, columns), dtype)
+    matrix.reshape(-1)[: rows * columns if rows <= columns else columns * columns : columns + 1] = 1
+    return matrix
+
+
 eye_ = kernel(
     "eye", (), lambda *, rows, columns, dtype: Spec((rows, columns), np.dtype(dtype)), _eye_native,
-    lambda rows, columns, dtype: np.eye(rows, columns, dtype=dtype), samples=nothing(rows=3, columns=5),
+    _identity, samples=nothing(rows=3, columns=5),
     doc="The identity matrix.",
     attrs=("rows", "columns", "dtype"),
 )  # fmt: skip
@@ -102,7 +111,11 @@ def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
         size = gathered(size, named, "creation", "size")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return lengths(tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size]), "size")
+    for n in size:
+        if type(n) is not int:
+            size = tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size])
+            break
+    return lengths(size, "size")
 
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
@@ -140,18 +153,24 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     ------
     ArgumentError : `fill_value` is not a number, or not one that the dtype can hold.
     """
-    if isinstance(fill_value, np.generic):
-        fill_value = fill_value.item()
-    if isinstance(fill_value, Dim):
-        fill_value = fill_value.scope.number(fill_value)
-    if getattr(fill_value, "ndim", None) == 0:
-        return _filled(fill_value, size, dtype)
+    if type(fill_value) not in (bool, int, float):
+        if isinstance(fill_value, np.generic):
+            fill_value = fill_value.item()
+        if isinstance(fill_value, Dim):
+            fill_value = fill_value.scope.number(fill_value)
+        if getattr(fill_value, "ndim", None) == 0:
+            return _filled(fill_value, size, dtype)
     if not isinstance(fill_value, (bool, int, float)):
         raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
     by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else default_float()
     shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     wanted = dtype_or(dtype, by_value)
     return made(full_, shape=shape, value=_held(fill_value, wanted), dtype=wanted)
+
+
+@cache
+def _largest(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).max)
 
 
 def _held(value: bool | int | float, dtype: np.dtype) -> Any:
@@ -164,7 +183,7 @@ def _held(value: bool | int | float, dtype: np.dtype) -> Any:
     if dtype.kind == "b":
         return bool(value)
     if dtype.kind == "f":
-        fits = (isinstance(value, float) and not math.isfinite(value)) or abs(value) <= float(np.finfo(dtype).max)
+        fits = (isinstance(value, float) and not math.isfinite(value)) or abs(value) <= _largest(dtype)
         held: Any = float(value) if isinstance(value, float) else value
     else:
         info = np.iinfo(dtype)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from common.compiler.primitives import constant, select
 from common.core.docstrings import sections_of
 from common.core.dtypes import default_float
 from common.core.errors import DTypeError
+from common.ops._define import elementwise
 from common.ops.create.like import full_like
-from common.ops.math.arithmetic import sign, zeros_like
+from common.ops.math.arithmetic import sign
 from common.ops.math.cast import converted
-from common.ops.math.compare import eq, isnan, lt, ne, where
+from common.ops.math.compare import eq, isnan, ne, where
+
+angle_ = elementwise(
+    "angle", lambda x: select(x == x, select(x < 0.0, constant(math.pi, x), 0.0), x),
+    (lambda g, x: where(isnan(x), g, 0),),
+    doc="pi where x is negative, 0 elsewhere, and nan of nan. d/dx = 0.", domain="float",
+)  # fmt: skip
 
 
 def angle(x: Any) -> Any:
@@ -27,9 +35,7 @@ def angle(x: Any) -> Any:
     >>> tw.angle(tw.tensor([-2.0, 0.0, 3.0]))
     tensor([3.1416, 0.0000, 0.0000])
     """
-    x = x if x.dtype.kind == "f" else converted(x, default_float())
-    nothing = zeros_like(x)
-    return where(isnan(x), x, where(lt(x, 0), nothing + math.pi, nothing))
+    return angle_(x if x.dtype.kind == "f" else converted(x, default_float()))
 
 
 def real(x: Any) -> Any:
