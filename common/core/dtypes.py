@@ -41,6 +41,12 @@ bool_ = np.dtype(np.bool_)
 SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
 
 
+@lru_cache(maxsize=64)
+def whole_range(dtype: np.dtype) -> tuple[int, int]:
+    """The least and the largest number of a dtype of whole numbers, or of bools."""
+    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+
+
 class AbsentDType:
     """A dtype of PyTorch's that numpy has not either: programs may name it and compare with it; no tensor has it.
 

@@ -8,7 +8,6 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from common.core import mode
 from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called, known_attrs
 from common.core.docstrings import sections_of
-from common.core.dtypes import default_changed, default_float, float64, int64
+from common.core.dtypes import default_changed, default_float, float64, int64, whole_range
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
@@ -324,18 +323,13 @@ def randint_like(
     return integers(first, last, tuple(x.shape), wanted, generator)
 
 
-@cache
-def _whole_range(dtype: np.dtype) -> tuple[int, int]:
-    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-
-
 def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
     first = low if type(low) is int else int(integer(low, function, "low"))
     last = high if type(high) is int else int(integer(high, function, "high"))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
     if dtype.kind != "f":
-        least, most = _whole_range(dtype)
+        least, most = whole_range(dtype)
         if first < least or last - 1 > most:
             raise ArgumentError(f"{function}(): from {first} to {last} - 1 is out of bounds for {dtype}")
     return first, last
