@@ -157,6 +157,23 @@ def test_the_slider_has_the_figures_of_the_record(record):
     assert 'class="marker"' in marker
 
 
+def test_the_page_says_once_when_compiling_pays_off(workload):
+    """The slider's answer has the number of the verdict: both are the record's."""
+    ratio = {"value": 0.1, "low": 0.1, "high": 0.1}
+    once = {s: {"value": 0.5, "low": 0.5, "high": 0.5} for s in ("cold", "disk")}
+    told = {
+        "name": "mine", "key": workload.key, "title": workload.title, "bits_equal": True,
+        "once": dict.fromkeys(ENGINES, once), "call": dict.fromkeys(ENGINES, ratio), "static_over": {"dynamic": ratio},
+        "unstable": ["busy: end it (`twingrad doctor`), or use --clock processor"],
+        "break_even": {"disk": {"value": 231.0}, "cold": {"value": None}},
+    }  # fmt: skip
+    page = report.page({"machine": machine.describe(), "workloads": [told]}, ENGINES)
+    (given,) = [given for given in read(page).ids if given.get("class") == "payoff"]
+    assert json.loads(given["data-even"]) == {"disk": 231.0, "cold": None}
+    assert "pays off after 231 calls" in page
+    assert "(<code>twingrad doctor</code>), or use <code>--clock processor</code>" in page
+
+
 def test_texts_of_charts_stay_inside_them_on_phones():
     value = dict.fromkeys(("value", "low", "high", "share"), 0.4)
     big = [{"name": f"loops and traffic that fusion saves {i}", "kind": "way", **value} for i in range(3)]

@@ -171,4 +171,4 @@ def roofline(kernels: Sequence[dict[str, Any]], machine: dict[str, float]) -> st
         told = f"{', '.join(k['ops'][:8])}: {seconds(k['seconds']['value'])}"
         body += dot(x(intensity), y(speed), "static", told, " ".join(f"n{i}" for i in k.get("ids", [])))
     labels = "operations per byte", "operations per second"
-    return frame(x, y, *labels, lambda n: f"{n:g}", lambda n: f"{n:.0e}/s", body, "roofline")
+    return frame(x, y, *labels, lambda n: f"{n:g}", lambda n: f"{amount(n, '').strip()}/s", body, "roofline")

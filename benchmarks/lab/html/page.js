@@ -5,7 +5,7 @@ const duration = s => {
   return (s / size).toPrecision(3) + " " + unit;
 };
 for (const box of document.querySelectorAll(".payoff")) {
-  const costs = JSON.parse(box.dataset.costs), slider = box.querySelector("input[type=range]");
+  const costs = JSON.parse(box.dataset.costs), paid = JSON.parse(box.dataset.even), slider = box.querySelector("input[type=range]");
   const show = () => {
     const start = box.querySelector("input[type=radio]:checked").value;
     const n = Math.round(10 ** slider.value), total = e => costs[e].once[start] + n * costs[e].call.value;
@@ -19,7 +19,7 @@ for (const box of document.querySelectorAll(".payoff")) {
     }
     const [a, b] = [total("dynamic"), total("static")], saved = costs.dynamic.call.value - costs.static.call.value;
     const extra = costs.static.once[start] - costs.dynamic.once[start];
-    const even = extra <= 0 ? 0 : saved > 0 ? Math.ceil(extra / saved) : Infinity;
+    const even = start in paid ? paid[start] ?? Infinity : extra <= 0 ? 0 : saved > 0 ? Math.ceil(extra / saved) : Infinity;
     const winner = Math.max(a / b, b / a) < 1.05 ? "Both take as long in all" : b <= a ? `static: ${(a / b).toFixed(1)}x as fast in all` : `dynamic: ${(b / a).toFixed(1)}x as fast in all`;
     box.querySelector(".answer").textContent = `${winner}. dynamic takes ${duration(a)}, static ${duration(b)}. `
       + (even === Infinity ? "Compiling never pays off." : even === 0 ? "Compiling pays off at once." : `Compiling pays off after ${even.toLocaleString("en")} calls.`);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,7 @@ def page(record: Mapping[str, Any], engines: Mapping[str, ModuleType], only_grap
     except ImportError:
         raise LacksJinja("a page needs Jinja2: pip install 'twingrad[lab]'") from None
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True)
+    environment.filters["coded"] = _coded
     programs = [_program(w, engines, only_graph) for w in record["workloads"]]
     raw = json.dumps(record, indent=1)
     names = ", ".join(program["name"] for program in programs)
@@ -84,6 +86,13 @@ def _safe(name: str) -> Any:
     return Markup((HERE / name).read_text(encoding="utf-8"))
 
 
+def _coded(text: str) -> Any:
+    """A text with what stands between backticks, and options, as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`(.+?)`|(--[\w-]+(?: \w+)?)", r"<code>\1\2</code>", str(escape(text))))
+
+
 def _program(workload: Mapping[str, Any], engines: Mapping[str, ModuleType], only_graph: bool) -> dict[str, Any]:
     ladder = workload.get("ladder")
     found: dict[str, Any] = {
@@ -94,6 +103,7 @@ def _program(workload: Mapping[str, Any], engines: Mapping[str, ModuleType], onl
         costs = costs_of(workload)
         if costs is not None:
             found["costs"] = costs
+            found["even"] = {start: paid["value"] for start, paid in workload.get("break_even", {}).items()}
             found["cumulative"] = {start: charts.cumulative(costs, start) for start in ("disk", "cold")}
         found["calls"] = _calls(workload)
         if ladder is not None:
