@@ -1,19 +1,22 @@
 """Results that are objects of the caller's: an argument, captured state or a gradient that a function returns as it is.
 
 The eager engine returns that very tensor, and so does a compiled function; what `detach()` makes of one is a tensor in
-its memory. A result with history is not such a one: it is a result of the node that the call makes. Neither is a view,
-which a program computes like any other result.
+its memory, and so is a view of one. A result with history is not such a one: it is a result of the node that the call
+makes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.autograd.view_histories import replayed_from
+from common.core.sizes import Dim, resolve
 from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap
+from common.tensor.view_families import ViewStep, family_of
 from static.tracing.signature import native_array
 from static.tracing.trace import Trace
 
@@ -26,18 +29,35 @@ class Same(NamedTuple):
     kind : "given" (a leaf of the arguments), "held" (a tensor), "grad" (the gradient of a tensor).
     of : the leaf's number; the tensor.
     alias : whether the result is another tensor in the same memory.
+    steps : the chain of view ops that leads from there to the result.
     """
 
     kind: str
     of: Any
     alias: bool = False
+    steps: tuple[ViewStep, ...] = ()
 
-    def find(self, leaves: Sequence[Any]) -> Any:
+    def find(self, leaves: Sequence[Any], env: Callable[[Sequence[Any]], Mapping[Any, int]]) -> Any:
         """The object in a call whose arguments have these leaves; None if the engine has made a copy of it."""
         x = leaves[self.of] if self.kind == "given" else self.of._grad if self.kind == "grad" else self.of
-        if isinstance(x, TensorBase):
-            return wrap(x.payload) if self.alias else x
-        return wrap(x) if type(x) is np.ndarray and native_array(x, 0) is x else None
+        if not isinstance(x, TensorBase):
+            if type(x) is not np.ndarray or native_array(x, 0) is not x:
+                return None
+            x = wrap(x)
+        elif self.alias:
+            x = wrap(x.payload)
+        steps = self.steps
+        if any(_is_sized(value) for step in steps for value in step.attrs.values()):
+            known = env(leaves)
+            steps = tuple(
+                [step._replace(attrs={k: resolve(value, known) for k, value in step.attrs.items()}) for step in steps]
+            )
+        return replayed_from(x, steps)
+
+
+def _is_sized(value: Any) -> bool:
+    """Whether an attribute depends on the sizes of a call."""
+    return isinstance(value, Dim) or (type(value) is tuple and any(map(_is_sized, value)))
 
 
 class SameObjects:
@@ -70,16 +90,24 @@ class SameObjects:
             if isinstance(x.payload, np.ndarray):
                 return None if any(x is grad for grad in replaced) else Same("held", x)
             for alias, base in trace.detached():
-                if alias is x and (shown := find(base, new, True)) is not None:
-                    return shown._replace(alias=True)
+                if alias is x and (same := find(base, new, True)) is not None:
+                    return same._replace(alias=True)
             return None
+
+        def shown(x: Any) -> Same | None:
+            if (same := find(x, True)) is not None or (recording and x.requires_grad):
+                return same
+            _, base, steps = family_of(x)
+            if not steps or (same := find(base, True)) is None:
+                return None
+            return same._replace(steps=steps)
 
         self.grads = [
             (owner, same)
             for owner, grad in trace.grads.values()
             if grad is not None and grad is not owner._grad and (same := find(grad, False)) is not None
         ]
-        self.results = {k: same for k, x in enumerate(returned) if (same := find(x, True)) is not None}
+        self.results = {k: same for k, x in enumerate(returned) if (same := shown(x)) is not None}
         self._held = [(owner, same.of, owner._grad is same.of) for owner, same in self.grads if same.kind == "held"]
 
     def objection(self) -> str | None:
@@ -96,18 +124,19 @@ class SameObjects:
     def __bool__(self) -> bool:
         return bool(self.grads or self.results)
 
-    def put(self, values: list[Any], call: tuple[Any, Any]) -> None:
+    def put(self, values: list[Any], call: tuple[Any, Any], env: Callable[[Sequence[Any]], Mapping[Any, int]]) -> None:
         """Put the objects of a call in the place of results, and leave them as gradients.
 
         Parameters
         ----------
         values : the results of the program.
         call : positional and named arguments.
+        env : of their leaves the sizes.
         """
         leaves = flatten(call)[0]
         for owner, same in self.grads:
-            if (x := same.find(leaves)) is not None:
+            if (x := same.find(leaves, env)) is not None:
                 owner._grad = x
         for k, same in self.results.items():
-            if (x := same.find(leaves)) is not None:
+            if (x := same.find(leaves, env)) is not None:
                 values[k] = x

@@ -364,7 +364,7 @@ class CompiledTrace:
                 write_log.log_write((values if self.shape_of_result == "one" else values[k]).payload, *user_frame(3))
         if self.same:
             found = [values] if self.shape_of_result == "one" else list(values)
-            self.same.put(found, call)
+            self.same.put(found, call, self.env)
             values = found[0] if self.shape_of_result == "one" else tuple(found)
         return values if self._nest is None else self._nest(values)
 

@@ -48,6 +48,10 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "a capture": lambda tw, x, c: (c, x * c, c),
     "views": lambda tw, x, c: (lambda y: (y, y.view(-1), y[1:], y))(x * c),
     "views of what is given": lambda tw, x, c: (x.view(-1), c[1:], x[0]),
+    "views of views": lambda tw, x, c: (x[1:][0], x.view(1, -1).T, c[: x.shape[0] - 1][None], c.detach()[1:]),
+    "parts of what is given": lambda tw, x, c: (*x.split(2), c.unbind()[1], x.view(1, 3).diagonal(), c.expand(2, 3)),
+    "views of what is written": lambda tw, x, c: (_doubled(x)[1:], _doubled(c)[::2], x[0], c[:2]),
+    "a view of examples": lambda tw, x, c: (tw.vmap(lambda v: v[None])(x), tw.vmap(lambda v: v.view(1), 0, 1)(c)),
     "what is given, detached": lambda tw, x, c: (x.detach(), x.data, c.detach().detach(), x * c),
     "what is given, written": lambda tw, x, c: (_doubled(x), _doubled(c), x, c * 1),
     "gradients": lambda tw, x, c: _gradients(tw, x, c),
@@ -83,10 +87,10 @@ def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool], name: st
         said.append((structure, [first.setdefault(id(t), i) for i, t in enumerate(leaves)]))
         said.append([(t.requires_grad, t.is_leaf, t.output_nr) for t in tensors])
         said.append([(t is x, t is c) for t in tensors])
-        if "detached" in name or "written" in name:  # views and results with history have memory of their own
-            plain = [t.payload for t in tensors if not t.requires_grad]
-            said.append([[np.shares_memory(t, g.payload) for g in (x, c)] for t in plain])
-        arrays += [t.payload for t in tensors]
+        plain = [t for t in tensors if not t.requires_grad]  # results with history have memory of their own
+        said.append([[np.shares_memory(t.payload, g.payload) for g in (x, c)] for t in plain])
+        said.append([[t._base is g for g in (x, c)] for t in plain])
+        arrays += [t.payload.copy() for t in tensors]  # the next call may write to what they show
         roots = [t for t in tensors if t.requires_grad]
         if roots:
             first_order = dynamic.autograd.grad(
