@@ -27,7 +27,7 @@
     |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
     |-- PickleError           PicklingError, TypeError   an object that can be neither copied nor pickled
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
-    |   |-- EscapedTracerError                           a tracer outlived its trace
+    |   |-- EscapedTracerError RuntimeError              a tracer outlived its trace
     |   `-- ExampleError      RuntimeError               a function under `vmap` asks what differs between examples
     |-- WorkerError           RuntimeError               a process that loads data has ended, or is late
     |-- CompileError          RuntimeError               a kernel could not be made
@@ -154,7 +154,7 @@ class ExampleError(TraceError, RuntimeError):
     """A mapped function asks for one Python value where every example has its own."""
 
 
-class EscapedTracerError(TraceError):
+class EscapedTracerError(TraceError, RuntimeError):
     """A tracer is used after its trace has ended."""
 
 

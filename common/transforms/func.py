@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, GradientError
-from common.core.int_arguments import callable_argument, shown
+from common.core.int_arguments import callable_argument, integer, shown
 from common.core.spec import numel
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
@@ -65,34 +65,46 @@ def jvp(
     >>> tw.func.jvp(lambda x: x * x, (tw.tensor([3.0]),), (tw.tensor([1.0]),))
     (tensor([9.]), tensor([6.]))
     """
-    name = "jvp(f, primals, tangents)"
-    if not isinstance(primals, tuple):
-        raise ArgumentError(f"{name}: Expected primals to be a tuple, got {type(primals).__name__}")
-    (moving, structure), (given, other) = flatten(primals), flatten(tangents)
-    if structure != other:
-        raise ArgumentError(
-            f"{name}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got {shown(primals)} and {shown(tangents)}"
-        )
-    if not moving:
-        raise ArgumentError(f"{name}: Expected primals to contain at least one Tensor")
-    moving, given = [lift(x) for x in moving], [lift(x) for x in given]
-    for x in (*moving, *given):
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(f"{name}: Expected primals and tangents to only contain Tensors, got {shown(x)}")
-    shapes = [[tuple(x.shape) for x in part] for part in (moving, given)]
-    if shapes[0] != shapes[1]:
-        raise ArgumentError(
-            f"{name}: Expected primals and tangents to have the same structure and shapes, got {shapes[0]} and "
-            f"{shapes[1]}"
-        )
-    pair = Linearised(func, primals, has_aux, name)
-    require_tensors(name, pair.flat, pair.outputs)
+    require_tangents(primals, tangents)
+    pair = Linearised(func, primals, has_aux, _JVP)
+    require_tensors(_JVP, pair.flat, pair.outputs)
     if strict and any(getattr(x, "edge", None) is None for x in pair.flat):
-        raise GradientError(f"{name}: a result of f does not depend on the primals (strict=True)")
+        raise GradientError(f"{_JVP}: a result of f does not depend on the primals (strict=True)")
 
     product = _push(pair, tangents)
     return (pair.result, product, pair.aux) if has_aux else (pair.result, product)
+
+
+_JVP = "jvp(f, primals, tangents)"
+
+
+def require_tangents(primals: Any, tangents: Any) -> None:
+    """Refuse what `jvp` cannot take for tensors and their tangents.
+
+    Raises
+    ------
+    ArgumentError : they are no tuples of tensors, or differ in structure or shapes.
+    """
+    if not isinstance(primals, tuple):
+        raise ArgumentError(f"{_JVP}: Expected primals to be a tuple, got {type(primals).__name__}")
+    (moving, structure), (given, other) = flatten(primals), flatten(tangents)
+    if structure != other:
+        raise ArgumentError(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got {shown(primals)} and {shown(tangents)}"
+        )
+    if not moving:
+        raise ArgumentError(f"{_JVP}: Expected primals to contain at least one Tensor")
+    moving, given = [lift(x) for x in moving], [lift(x) for x in given]
+    for x in (*moving, *given):
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"{_JVP}: Expected primals and tangents to only contain Tensors, got {shown(x)}")
+    shapes = [[tuple(x.shape) for x in part] for part in (moving, given)]
+    if shapes[0] != shapes[1]:
+        raise ArgumentError(
+            f"{_JVP}: Expected primals and tangents to have the same structure and shapes, got {shapes[0]} and "
+            f"{shapes[1]}"
+        )
 
 
 def _push(pair: Linearised, tangents: tuple[Any, ...]) -> Any:
@@ -191,6 +203,10 @@ def jacrev(
     -------
     callable : of the same arguments. Per result, and per leaf of the argument, (*result.shape, *leaf.shape).
 
+    Raises
+    ------
+    ArgumentError : `chunk_size` is less than 1.
+
     Examples
     --------
     >>> import dynamic as tw
@@ -198,6 +214,8 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if chunk_size is not None and integer(chunk_size, "jacrev", "chunk_size") <= 0:
+        raise ArgumentError(f"jacrev: `chunk_size` should be greater than 0. (got {shown(chunk_size)})")
 
     @functools.wraps(callable_argument(func, "jacrev", "func"))
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -201,7 +201,8 @@ class Linearised:
     outputs : what the function returned, with its history.
     order : the nodes between them and the primals.
     others : whether the outputs depend on other tensors that require grad.
-    nested : whether something outside is being differentiated too.
+    connected : whether the outputs depend on something outside that requires grad.
+    nested : whether that is being differentiated too.
     result : the same for the caller: without history unless `nested`.
     """
 
@@ -211,7 +212,7 @@ class Linearised:
         leaves, self.structure = flatten(primals)
         outer = mode.is_grad_enabled()
         with mode.enable_grad():
-            self.inner = [_fresh(x, outer) for x in leaves]
+            self.inner = [_fresh(x) for x in leaves]
             first = next_number()
             returned = function(*unflatten(self.structure, list(self.inner)))
         self.aux: Any = None
@@ -223,7 +224,8 @@ class Linearised:
         outside: dict[int, Any] = {}
         self.order = collect(roots, first, outside)
         self.others = not outside.keys() <= {id(x.edge) for x in self.inner}
-        self.nested = outer and (self.others or any(x.grad_fn is not None for x in self.inner))
+        self.connected = self.others or any(x.grad_fn is not None for x in self.inner)
+        self.nested = outer and self.connected
         self.result = returned
         if not self.nested:
             self.result = unflatten(self.out_structure, [_detached(x) for x in self.flat])
@@ -243,24 +245,24 @@ class Linearised:
             (y, c) for y, c in zip(self.flat, given, strict=True) if isinstance(y, TensorBase) and y.edge is not None
         ]
         create_graph = mode.is_grad_enabled() and (
-            self.nested or any(isinstance(c, TensorBase) and c.requires_grad for c in given)
+            self.connected or any(isinstance(c, TensorBase) and c.requires_grad for c in given)
         )
         gradients = differentiate(
             [y for y, _ in pairs], [c for _, c in pairs], self.inner,
-            create_graph=create_graph, retain=retain or self.nested, order=self.order, only=self.others,
+            create_graph=create_graph, retain=retain or self.connected, order=self.order, only=self.others,
         )  # fmt: skip
         return tuple(unflatten(self.structure, gradients))
 
 
-def _fresh(x: Any, outer: bool) -> TensorBase:
-    """A primal as a leaf of its own, or, where something outside differentiates it too, as a view with history."""
+def _fresh(x: Any) -> TensorBase:
+    """A primal as a leaf of its own, or, where something outside may differentiate it too, as a view with history."""
     # a number is weak: float64, which gives way to the dtype of tensors with dimensions
     x = lift(np.array(x, np.float64 if isinstance(x, float) else None)) if isinstance(x, NUMBERS) else lift(x)
     if not isinstance(x, TensorBase):
         raise ArgumentError(f"a differentiated argument must be made of tensors, got {type(x).__name__}")
     if x.dtype.kind != "f":
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
-    if outer and x.requires_grad:
+    if x.requires_grad:
         return view_of(x)
     leaf = without_history(x)
     if mode.tracing or mode.inference_seen:

@@ -217,10 +217,11 @@ def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
     for x, dim in zip(leaves, dims, strict=True):
         if dim is None:
             continue
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(
-                f"vmap: Got in_dim={shown(dim)} for an input but the input is of type {type(x).__name__}"
-            )
+        number = getattr(getattr(getattr(x, "payload", None), "spec", None), "weak", False)  # in a trace
+        if number or not isinstance(x, TensorBase):
+            kind = {"f": float, "b": bool}.get(x.dtype.kind, int) if number else type(x)
+            kind = next((k for k in (bool, int, float) if issubclass(kind, k)), kind)
+            raise ArgumentError(f"vmap: Got in_dim={shown(dim)} for an input but the input is of type {kind.__name__}")
         if not -x.ndim <= dim < x.ndim:
             raise ArgumentError(
                 f"vmap: Got in_dim={shown(dim)} for some input, but that input is a Tensor of dimensionality {x.ndim} "

@@ -76,6 +76,7 @@ def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = Fals
     call = functools.partial(func.jvp, function, strict=strict, has_aux=has_aux)
     if mode.current_trace() is not None:
         return regional(call)(primals, tangents)
+    func.require_tangents(primals, tangents)
     return _compiled(lambda primals, tangents: call(primals, tangents), function)(primals, tangents)
 
 

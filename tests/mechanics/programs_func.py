@@ -140,11 +140,26 @@ def what_transforms_refuse(tw):
         (lambda: tw.func.vjp(lambda a: a, x)[1]((x, x)), "Expected pytree structure"),
         (lambda: tw.func.jvp(f, x, (x,)), "Expected primals to be a tuple"),
         (lambda: tw.func.jvp(f, (x,), (x, x)), "same python structure"),
-        (lambda: tw.func.jvp(f, (x,), (1.0,)), "only contain Tensors|same structure"),
+        (lambda: tw.func.jvp(f, (x,), (1.0,)), "only contain Tensors"),
+        (lambda: tw.func.jvp(f, ((x, 1),), ((x, 1),)), "only contain Tensors"),
         (lambda: tw.func.jvp(f, (), ()), "at least one Tensor"),
     ):
         with pytest.raises(RuntimeError, match=message):
             call()
+    for call, message in (
+        (lambda: tw.func.jacrev(f, chunk_size=0), r"jacrev: `chunk_size` should be greater than 0\."),
+        (lambda: tw.func.vmap(f)(1.0), "Got in_dim=0 for an input but the input is of type <?(class ')?float"),
+        (
+            lambda: tw.func.vmap(lambda a, b: a)(x, True),
+            "Got in_dim=0 for an input but the input is of type <?(class ')?bool",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    kept = []
+    tw.func.vmap(lambda a: kept.append(a) or a)(x)
+    with pytest.raises(RuntimeError, match="your tensor may have escaped from inside a function being vmapped"):
+        kept[0].sin()
 
 
 def auxiliary_results(tw):
@@ -232,6 +247,17 @@ def transforms_see_through_outer_history(tw):
     assert g.requires_grad
     g.sum().backward()
     assert x.grad.tolist() == [6.0, 12.0]
+
+
+def pullbacks_lead_to_what_requires_grad(tw):
+    x, w = (tw.tensor([v], requires_grad=True) for v in (3.0, 2.0))
+    with tw.no_grad():
+        y, pull = tw.func.vjp(lambda a: a * a * w, x)
+        assert not pull(tw.ones(1))[0].requires_grad
+    assert not y.requires_grad
+    (g,) = pull(tw.ones(1))
+    assert g.item() == 12
+    assert tw.autograd.grad(g, x, retain_graph=True)[0].item() == 4
 
 
 def transforms_under_no_grad(tw):

@@ -83,8 +83,9 @@ class BatchedTensor(TensorBase):
 def escaped() -> EscapedTracerError:
     """The error for what is used after the call of `vmap` in which it was made."""
     return EscapedTracerError(
-        "vmap: a tensor from inside the mapped function is used after the call. It stands for one example of a batch: "
-        "return it from the function instead of storing it in a global, an attribute or a list"
+        "vmap: a tensor from inside the mapped function is used after the call: your tensor may have escaped from "
+        "inside a function being vmapped. It stands for one example of a batch: return it from the function instead of "
+        "storing it in a global, an attribute or a list"
     )
 
 
