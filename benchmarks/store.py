@@ -80,10 +80,13 @@ MIXED = ("quick", "threads", "machine.commit", "machine.cpu", "machine.packages"
 """What two parts of one run must have in common."""
 
 
-def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tuple[Path, dict[str, dict[str, Any]]]:
-    """Return where a run is stored, and by key what an earlier one, that it goes on with, has finished.
+Records = dict[str, dict[str, Any]]
 
-    What failed there, and what was unstable, is not finished.
+
+def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tuple[Path, Records, Records]:
+    """Return where a run is stored, and by key what an earlier one, that it goes on with, has finished and has at all.
+
+    What failed there is not kept; what was unstable is not finished, and kept until it is measured again.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tup
         If the earlier run was made in another way; figures of both in one record would not compare.
     """
     if wanted is None:
-        return path or default_path(), {}
+        return path or default_path(), {}, {}
     earlier = Path(wanted) if wanted else newest()
     record = load(earlier)
     for name in MIXED:
@@ -109,4 +112,10 @@ def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tup
         if before != now:
             raise ValueError(f"{earlier} was measured with {inner or outer} {before}, this run has {now}; "
                              "without --resume everything is measured")  # fmt: skip
-    return path or earlier, {w["key"]: w for w in record["workloads"] if not w["error"] and not w.get("unstable")}
+    had = {w["key"]: w for w in record["workloads"] if not w["error"]}
+    return path or earlier, {key: w for key, w in had.items() if not w.get("unstable")}, had
+
+
+def with_earlier(measured: list[dict[str, Any]], had: Records) -> list[dict[str, Any]]:
+    """The records of a run, and those of the earlier one that it goes on with and has not measured again."""
+    return [*measured, *(w for key, w in had.items() if key not in {new["key"] for new in measured})]

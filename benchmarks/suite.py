@@ -46,7 +46,7 @@ def main(options: argparse.Namespace, cores: Sequence[int]) -> int:
     about = machine.describe()
     record: dict[str, Any] = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads}
     try:
-        path, finished = store.resumed(options.resume, options.json, record)
+        path, finished, had = store.resumed(options.resume, options.json, record)
         cluster = Sweep(options.dask) if options.dask else None
     except (LookupError, ValueError, OSError) as problem:
         return _refused(problem)
@@ -76,7 +76,7 @@ def main(options: argparse.Namespace, cores: Sequence[int]) -> int:
     if not results:
         return code
     print(report.text(results, about, asked, options.threads))
-    record |= {"complete": done, "workloads": [result.as_json() for result in results]}
+    record |= {"complete": done, "workloads": store.with_earlier([result.as_json() for result in results], had)}
     try:
         store.save(path, record)
         tell(f"results written to {path}")

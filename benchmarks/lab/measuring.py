@@ -93,20 +93,21 @@ def main(options: argparse.Namespace) -> int:
     for workload in wanted:
         workload.inputs()  # what is missing is said before anything is measured
     record = {"machine": about, "quick": options.quick, "cores": kept, "threads": options.threads}
-    path, finished = store.resumed(options.resume, options.json, record)
+    path, finished, had = store.resumed(options.resume, options.json, record)
     results: list[dict[str, Any]] = []
     with Progress(sum(w.key not in finished for w in wanted)) as progress:
 
         def found() -> Iterator[dict[str, Any]]:
+            yield from (finished[w.key] for w in wanted if w.key in finished)
             for workload in wanted:
-                if workload.key in finished:
-                    yield finished[workload.key]
-                else:
+                if workload.key not in finished:
                     yield run.measure(workload, engines, effort_of(options), peers, progress).as_json()
                     progress.finished()
 
         done = interrupts.collect(results, found())
-    record |= {"complete": done, "workloads": results}
+    keys = [workload.key for workload in wanted]
+    results.sort(key=lambda result: keys.index(result["key"]))
+    record |= {"complete": done, "workloads": store.with_earlier(results, had)}
     if results:
         store.save(path, record)
     show(record, missing)

@@ -84,3 +84,29 @@ def test_a_press_before_the_first_result_ends_it_in_a_line(tmp_path):
     assert (process.returncode, output) == (130, "")
     assert "Traceback" not in errors
     assert not path.exists()
+
+
+def test_a_run_that_goes_on_and_is_interrupted_loses_nothing_of_the_first(tmp_path):
+    """What the first run has finished, what was unstable there, and what was not asked for now."""
+    path = tmp_path / "run.json"
+    code = RUN.replace('error="was not measured"', 'differences=["a bit"]').replace("FIRST_LONG", "9999")
+
+    def go_on(code, *words):
+        command = [sys.executable, "-c", code.replace("sys.argv[1]]", "*sys.argv[1:]]"), *words]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    code = code.replace('"--json", ', "")
+    go_on(code, "--json", str(path), "-k", "deep", "-k", "newton", "-k", "vae", "-k", "lenet")
+    first = store.load(path)
+    had = {w["name"]: w for w in first["workloads"]}
+    assert len(had) == 4
+    for name in ("newton", "vae"):
+        had[name]["unstable"] = ["drifted"]
+    store.save(path, first)
+    stops = code.replace("    end = time", "    if len(names) == 2: raise KeyboardInterrupt\n    end = time")
+    done = go_on(stops, "--resume", str(path), "-k", "deep", "-k", "newton", "-k", "vae")
+    assert done.returncode == 130, done.stderr
+    now = {w["name"]: w for w in store.load(path)["workloads"]}
+    assert now.keys() == had.keys()
+    assert [name for name in had if now[name] != had[name]] == ["newton"]  # measured again
+    assert all(name in done.stdout for name in ("deep", "newton"))

@@ -150,9 +150,12 @@ def test_a_run_goes_on_with_what_its_record_holds(no_processes, tmp_path):
     failed = {**result.as_json(), "key": "other", "error": "no memory"}
     unstable = {**result.as_json(), "key": "third", "unstable": ["times drifted: measure longer"]}
     store.save(path, {**begun, "workloads": [result.as_json(), failed, unstable]})
-    assert store.resumed(None, path, begun) == (path, {})
-    where, finished = store.resumed(str(path), None, begun)
-    assert (where, list(finished)) == (path, ["fake"])
+    assert store.resumed(None, path, begun) == (path, {}, {})
+    where, finished, had = store.resumed(str(path), None, begun)
+    assert (where, list(finished), list(had)) == (path, ["fake"], ["fake", "third"])
+    again = {**unstable, "unstable": []}
+    assert store.with_earlier([again], had) == [again, result.as_json()]
+    assert store.with_earlier([], {}) == []
     again = run.Result.of_json(result.workload, finished["fake"])
     assert again.as_json() == result.as_json()
     assert report.text([again], ABOUT, []) == report.text([result], ABOUT, [])
