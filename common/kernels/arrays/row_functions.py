@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -54,15 +55,8 @@ from common.core.numerics import LANES
 from common.kernels.arrays import (
     arg_extremes,
     attention_blocks,
-    extremes,
-    fold_columns,
     fold_rows,
-    gemm_code,
-    gemm_threads,
-    gemv_code,
     philox,
-    turned_rows,
-    window_code,
 )
 from common.kernels.arrays.convolutions import KERNELS
 from common.kernels.arrays.sorting import sort_key
@@ -73,6 +67,15 @@ _ORDERED = (*_SUMMED, *map(np.dtype, ("int32", "int16", "int8", "bool")))
 
 def _of_products(make: Callable[..., Any]) -> Callable[..., Any]:
     return partial(make, how=fold_rows.PRODUCT)
+
+
+def _in(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module of this folder, which is imported when that is called: kernels only name most of them."""
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(f"common.kernels.arrays.{module}"), name)(*arguments, **options)
+
+    return make
 
 
 def _define(
@@ -97,43 +100,45 @@ NAMESPACE: dict[str, Any] = {
             _define(f"block_{name}", "bii", partial(fold_rows.fold_all, how=how), result=True)
             for name, how in fold_rows.OF_FLOATS.items()
         ),
-        _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
-        _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
-        _define("max_of_rows", "bibiii", extremes.maximum_of_rows, ordered=True),
-        _define("min_of_rows", "bibiii", extremes.minimum_of_rows, ordered=True),
+        _define("row_max", "bii", _in("extremes", "maximum_all"), result=True, ordered=True),
+        _define("row_min", "bii", _in("extremes", "minimum_all"), result=True, ordered=True),
+        _define("max_of_rows", "bibiii", _in("extremes", "maximum_of_rows"), ordered=True),
+        _define("min_of_rows", "bibiii", _in("extremes", "minimum_of_rows"), ordered=True),
         _define("start_columns", "biii", fold_rows.start_columns),
         _define("carry_columns", "biii", fold_rows.carry_columns),
         _define("finish_columns", "biiibi", fold_rows.finish_columns),
-        _define("whole_columns", "biiibi", fold_columns.fold_columns),
-        _define("whole_products", "biiibi", _of_products(fold_columns.fold_columns)),
+        _define("whole_columns", "biiibi", _in("fold_columns", "fold_columns")),
+        _define("whole_products", "biiibi", _of_products(_in("fold_columns", "fold_columns"))),
         *(
-            _define(f"whole_{name}", "biiibi", partial(fold_columns.fold_columns, how=how))
+            _define(f"whole_{name}", "biiibi", partial(_in("fold_columns", "fold_columns"), how=how))
             for name, how in fold_rows.OF_FLOATS.items()
         ),
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
-        _define("turn_rows", "bibiiiii", turned_rows.turn_rows)._replace(dtypes=SUPPORTED),
+        _define("turn_rows", "bibiiiii", _in("turned_rows", "turn_rows"))._replace(dtypes=SUPPORTED),
         _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
         _define("start_products", "biii", _of_products(fold_rows.start_columns)),
         _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),
         _define("finish_products", "biiibi", _of_products(fold_rows.finish_columns)),
-        _define("multiply", "bibibiiiiiiiii", gemm_code.multiply),
-        _define("multiply_vector", "bibibiiiii", gemv_code.multiply_vector),
-        _define("multiply_panel", "biiiiibiiibiii", gemm_code.multiply_panel),
-        _define("pack_left", "biiiibi", gemm_code.pack_left),
-        _define("pack_left_turned", "biiiibi", gemm_code.pack_left_turned),
-        _define("pack_right_turned", "biiiibi", gemm_code.pack_right_turned),
-        _define("panel_width", "t", gemm_code.panel_width, apart=False)._replace(result="word"),
-        _define("panel_height", "t", gemm_code.panel_height, apart=False)._replace(result="word"),
-        _define("copy_windows", "bibiiiiiiii", window_code.copy_windows),
-        _define("add_windows", "bibiiiiiii", window_code.add_windows),
-        _define("add_products", "bibibiiiiiii", window_code.add_products),
-        _define("fuse_windows", "bibibiiiiiiii", window_code.fuse_windows),
-        _define("fuse_lanes", "bibibiii", window_code.fuse_lanes),
-        _define("there_are_threads", "t", gemm_threads.there_are_threads, apart=False)._replace(result="word"),
-        _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
+        _define("multiply", "bibibiiiiiiiii", _in("gemm_code", "multiply")),
+        _define("multiply_vector", "bibibiiiii", _in("gemv_code", "multiply_vector")),
+        _define("multiply_panel", "biiiiibiiibiii", _in("gemm_code", "multiply_panel")),
+        _define("pack_left", "biiiibi", _in("gemm_code", "pack_left")),
+        _define("pack_left_turned", "biiiibi", _in("gemm_code", "pack_left_turned")),
+        _define("pack_right_turned", "biiiibi", _in("gemm_code", "pack_right_turned")),
+        _define("panel_width", "t", _in("gemm_code", "panel_width"), apart=False)._replace(result="word"),
+        _define("panel_height", "t", _in("gemm_code", "panel_height"), apart=False)._replace(result="word"),
+        _define("copy_windows", "bibiiiiiiii", _in("window_code", "copy_windows")),
+        _define("add_windows", "bibiiiiiii", _in("window_code", "add_windows")),
+        _define("add_products", "bibibiiiiiii", _in("window_code", "add_products")),
+        _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),
+        _define("fuse_lanes", "bibibiii", _in("window_code", "fuse_lanes")),
+        _define("there_are_threads", "t", _in("gemm_threads", "there_are_threads"), apart=False)._replace(
+            result="word"
+        ),
+        _define("share_tiles", "wwtii", _in("gemm_threads", "share_tiles"), apart=False),
         *(
-            _define(f"share_{kernel}", "wwtii", partial(gemm_threads.share_items, kernel=kernel), apart=False)
+            _define(f"share_{kernel}", "wwtii", partial(_in("gemm_threads", "share_items"), kernel=kernel), apart=False)
             for kernel in (*attention_blocks.KERNELS, *KERNELS)
         ),
     )
