@@ -12,18 +12,16 @@ import numpy as np
 from common.core import mode
 from common.core.garbage import collecting_later
 from common.core.lazy import cached_property
-from common.core.sizes import Dim
 from common.core.source_lines import user_frame
-from common.core.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
-from common.nn.module import Module
+from common.core.tree import LEAF, count_leaves, nester, taker
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, ArgumentPlace
 from common.runtime.run_text import BAD_ARGUMENT
-from common.tensor import node, write_log
+from common.tensor import write_log
 from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.jit.compiled_node import CompiledOp, SavedCall
 from static.jit.joint_graph import JointGraph, Making
-from static.jit.same_objects import SameObjects
+from static.jit.traced_call import CallOutputs, TracedCall
 from static.passes import PassReport
 from static.running import program_store
 from static.running.donate import donate
@@ -32,22 +30,19 @@ from static.running.interpreter import Interpreted
 from static.running.overlaps import overlaps
 from static.running.plan import Objects
 from static.tracing.described import Described
-from static.tracing.gradient_stages import first_stage, going_on, record_gradients
+from static.tracing.gradient_stages import going_on
 from static.tracing.optimised import Optimised, budgeted
-from static.tracing.refusals import refuse_hidden
-from static.tracing.trace import Trace
 
 if TYPE_CHECKING:
-    from static.graph import Graph
+    from static.graph import Graph, Value
     from static.lowering.lowered_program import LoweredProgram
 
 
-class CompiledTrace:
+class CompiledTrace(TracedCall):
     """One trace, compiled.
 
     Attributes
     ----------
-    trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     compiled : whether it is compiled; else it is interpreted.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
@@ -57,17 +52,10 @@ class CompiledTrace:
     within : the pass that keeps to a budget of memory, if there is one.
     donated : position of a result -> of the input in whose memory it lies.
     donations : what has become of each donated array, in words.
-    same : results and gradients that are objects of the caller's.
     plain : whether `deliver` has nothing to do.
     checked : the value of `mode.changes` at which all facts were last found to hold.
-    structure : the tree of containers that the arguments are, see `common.core.tree`.
-    static_leaves : the leaves of the arguments that are no data.
-    results, places : the leaves of what is returned, None for tensors; of these the positions among all that the
-        program computes: a tensor that is returned twice is one.
-    positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
     start : `time.perf_counter` when it began.
-    decisions : what Python decided on elements, in order: the path on which it was traced.
     runs : how many calls it has served, if it has decisions.
     """
 
@@ -75,65 +63,44 @@ class CompiledTrace:
     def __init__(
         self, owner: Described, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None
     ) -> None:
-        self.start, first = perf_counter(), node.next_number()
-        self.structure = structure
-        self.static_leaves = [None if is_data(x) else x for x in leaves]
-        self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
-        self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
-        self.trace = trace = Trace(owner.__name__, control_flow=owner.control_flow)
-        try:
-            with mode.activate_trace(trace):
-                arguments = list(leaves)
-                for i in self.positions:
-                    arguments[i] = trace.argument(i, leaves[i], owner.home)
-                for i in history or ():
-                    arguments[i]._requires_grad = True
-                for x in leaves:
-                    if isinstance(x, Module):
-                        trace.note_module(x)
-                args, kwargs = unflatten(structure, arguments)
-                result, self.out_structure = flatten(owner.target(*args, **kwargs))
-                # what is not traced, such as a string, is returned as it was when traced; a size by guard
-                for x in result:
-                    refuse_hidden(owner.__name__, x)
-                result = [int(x) if isinstance(x, Dim) else x for x in result]
-                self.results = [None if _is_traced(x) else x for x in result]
-                returned = list({id(x): x for x in result if _is_traced(x)}.values())
-                at = {id(x): k for k, x in enumerate(returned)}
-                self.places = [at[id(x)] for x in result if _is_traced(x)]
-                outputs = [trace.payload(x) for x in returned]
-                arrays = {i: arguments[i] for _, i in self.arrays}
-                self.same = SameObjects(trace, returned, arrays, history is not None)
-                recorded = None
-                if history is not None and (
-                    found := first_stage(trace, returned, [arguments[i] for i in history], first)
-                ):
-                    stage, places, self._differentiated = found
-                    recorded = record_gradients(stage)
-        finally:
-            trace.check_state()
-            self.decisions = [] if trace.decide is None else trace.decide.finish()
-        self.shape_of_result = _common_case(self.out_structure, len(outputs))
-        self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
+        self.start = perf_counter()
+        super().__init__(owner, leaves, structure)
+        trace, outputs = self.trace, self.record(owner, leaves, history)
+        recorded, count = outputs.gradients, len(outputs.values)
+        self._differentiated = outputs.differentiated
+        self.shape_of_result = _common_case(self.out_structure, count)
+        self.raw, self.grad_targets, self.cleared = trace.finish(outputs.values)
         self._overlaps = overlaps(self.raw, trace.first_writes(), owner.__name__, recorded is not None)
-        self.donations, self.donated = donate(
-            self.raw, self._given(owner.donate_argnums), len(outputs), recorded is None
-        )
+        self.donations, self.donated = donate(self.raw, self._given(owner.donate_argnums), count, recorded is None)
         self.same.leave({self.positions[p] for p in self.donated.values()})
-        self.returned = len(outputs) - len(self.donated)
+        self.returned = count - len(self.donated)
         results = len(self.raw.outputs)
-        late = set() if recorded is None else {value.key for value in recorded.cotangents}
         if recorded is not None:
             self.raw.outputs = [*self.raw.outputs, *(g for g in recorded.values if g is not None)]
         trace.facts.finish()
         self.checked = mode.changes
         self.watches = bool(trace.assumed or trace.facts.uncounted)
         self.seconds = {"trace": perf_counter() - self.start}
-        start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
-        self.op: CompiledOp | None = None
         matters = history or self.decisions or trace.facts.has_gradients
         self.recording = history is not None if matters else None
+        self.name, self.written_at, self.runs, self._guards = owner.__name__, -1, 0, len(trace.guards)
+        late = set() if recorded is None else {value.key for value in recorded.cotangents}
+        self._compile(owner, leaves, outputs, results, late)
+        self._prepare_calls([value for value in self.raw.inputs if value.key not in late])
+
+    def _compile(
+        self, owner: Described, leaves: Sequence[Any], outputs: CallOutputs, results: int, late: set[Any]
+    ) -> None:
+        """Make the program, or load it; with gradients the node that calls put on the caller's tape, too.
+
+        Parameters
+        ----------
+        results : how many outputs of the graph are no gradients.
+        late : keys of inputs that are cotangents.
+        """
+        start, recorded = perf_counter(), outputs.gradients
+        self.op: CompiledOp | None = None
         self.compiled, self._options, self._key = not owner.interpret, owner.options, None
         env = self.env(leaves)
         self.within = None if recorded is not None else budgeted(owner, env)
@@ -145,11 +112,11 @@ class CompiledTrace:
             cut = JointGraph(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
             graph = cut.forward
         if self.compiled and owner.passes is None:
-            self._key = program_store.key_of(self.raw, trace.dims, options, trace.copies)
+            self._key = program_store.key_of(self.raw, self.trace.dims, options, self.trace.copies)
         stored = None if self._key is None else program_store.load(self._key, owner.options, graph)
         self.executable: Executable | None = stored
         if stored is None:
-            given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
+            given = [*(leaves[i] for i in self.positions), *(source.payload for source in self.trace.captured)]
             self.optimised.optimise(given, late, env)
             self.seconds["passes"] = perf_counter() - start
             start = perf_counter()
@@ -158,26 +125,27 @@ class CompiledTrace:
                 cut.know(stored.notes)
             compiler = partial(program_store.program, options=owner.options) if self.compiled else None
             making = Making(owner.passes, compiler, owner.memory_budget)
-            self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=self._key)
+            self.op = CompiledOp(owner.__name__, cut, outputs.places, recorded, making, key=self._key)
         if stored is None and self.compiled:
             self.executable = self._lowered()
         if self.executable is not None:
             self.executable.overlaps = self._overlaps
         self.seconds["lower" if stored is None else "disk"] = perf_counter() - start
-        inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
+
+    def _prepare_calls(self, forward: list[Value]) -> None:
+        """Note what each call reads and writes; `forward` are the graph's inputs in a call, without cotangents."""
         written = {effect.state.key for effect in self.raw.effects}
-        self.captured = list(zip(inputs, trace.captured, strict=True))
-        self.name, self.written_at, self.runs, self._guards = owner.__name__, -1, 0, len(trace.guards)
+        self.captured = list(zip(forward[len(self.positions) :], self.trace.captured, strict=True))
         # a captured tensor is asked for its data itself: one step less at each call
-        self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
+        self.state = [source.owner if source.kind == "tensor" else source for source in self.trace.captured]
         self._forms = [(source, value.shape, value.dtype) for source, (value, _) in zip(self.state, self.captured)]
         self.writes = [source for value, source in self.captured if value.key in written]
-        arguments_of = zip(self.raw.inputs, self.positions)
         given_back = set(self.donated.values())
         self.written_leaves = [
-            i for p, (value, i) in enumerate(arguments_of) if value.key in written and p not in given_back
+            i
+            for p, (value, i) in enumerate(zip(self.raw.inputs, self.positions))
+            if value.key in written and p not in given_back
         ]
-        forward = [value for value in self.raw.inputs if value.key not in late]
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self._objects: Objects | None = None
         self._nest = None if self.shape_of_result else nester(self.out_structure, self.results, self.places)
@@ -380,12 +348,3 @@ def _taking(take: Callable[..., Any], step: Callable[..., Any], *args: Any) -> A
     """Run a step on the leaves of nested arguments, if they are nested as before."""
     leaves = take(args)
     return BAD_ARGUMENT if leaves is None else step(*leaves)
-
-
-def is_data(x: Any) -> bool:
-    """Whether a leaf of the arguments is data: an array, or a number; anything else is static."""
-    return isinstance(x, np.ndarray) or type(x) in (int, float)
-
-
-def _is_traced(x: Any) -> bool:
-    return isinstance(x, TensorBase)
