@@ -16,7 +16,7 @@ from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Parameter
 
-#: What a module does when it is called; between the modules of a `Sequential` most of it is for nothing.
+#: The general call of a module; `Sequential` skips most of it between its modules.
 call = Module.__call__
 
 

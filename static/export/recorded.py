@@ -19,7 +19,7 @@ from static.export.whole_trace import WholeTrace
 from static.graph import Effect, Graph, Node, Value
 from static.graph.verify import verify
 from static.jit.function import CompiledFunction
-from static.jit.traced_call import is_data
+from static.jit.traced_function import is_data
 from static.passes.remove_dead import remove_dead
 from static.running.python_calls import journal
 from static.tracing.captured import Captured

@@ -65,9 +65,9 @@ class CompiledOp:
     ----------
     name : of the function.
     cut : the program with its gradients.
-    places : those of the results that have a gradient.
-    gradients : what has been recorded.
-    begun : what of it is computed already; then its last inputs are values of the stage.
+    places : positions of the results that have a gradient.
+    gradients : the recorded backward pass.
+    begun : the part of it that is computed already; then its last inputs are values of the stage.
     key : under which the forward half is stored.
     """
 
@@ -250,7 +250,7 @@ class Gradient:
         return all(repr(inputs[i]) == repr(x) for i, x in self.further.fixed.items())  # tells -0.0 from 0.0
 
     def __call__(self, saved: tuple[Any, ...], call: SavedCall, cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The contributions; tensors, and those that have a history results of one node, if gradients are recorded."""
+        """The contributions; if gradients are recorded they are tensors, and results of one node."""
         further = self.further
         arrays = [saved[i] for i in self.of.stage_inputs]
         arrays += [np.asarray(_data(cotangents[x])) if isinstance(x, int) else x.payload for x in further.feeds]

@@ -21,7 +21,7 @@ from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.jit.compiled_node import CompiledOp, SavedCall
 from static.jit.joint_graph import JointGraph, Making
-from static.jit.traced_call import CallOutputs, TracedCall
+from static.jit.traced_function import CallOutputs, TracedFunction
 from static.passes import PassReport
 from static.running import program_store
 from static.running.donate import donate
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from static.lowering.lowered_program import LoweredProgram
 
 
-class CompiledTrace(TracedCall):
+class CompiledTrace(TracedFunction):
     """One trace, compiled.
 
     Attributes

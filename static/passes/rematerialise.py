@@ -90,9 +90,9 @@ class Rematerialiser:
     """values that are needed much later -> computed again there, until temporaries take no more than a budget.
 
     A gradient needs the values that are alive at the peak at different times, those of the last layer first. So we
-    divide the nodes behind the peak into windows. In each window a minimum cut separates what the window reads from
-    what is alive; what is kept for a later window is there in the earlier ones too. A window computes each value at
-    most once, right before its first use.
+    divide the nodes behind the peak into windows. In each window a minimum cut separates what the window reads from the
+    values that are alive; a value that is kept for a later window is alive in the earlier ones too. A window computes
+    each value at most once, right before its first use.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _ways(graph: Graph, peak: int) -> Iterator[Windows]:
 
 
 def _between(uses: list[Value], kept: set[Key]) -> set[Key]:
-    """What is computed on the way from what is kept to uses."""
+    """Keys of the values that are computed between kept values and uses."""
     found: set[Key] = set()
     while uses:
         value = uses.pop()

@@ -16,7 +16,7 @@ def donate(graph: Graph, inputs: Sequence[int], results: int, usable: bool) -> t
 
     Parameters
     ----------
-    inputs : positions of those that are donated.
+    inputs : positions of the donated inputs.
     results : how many of the graph's outputs are results of the function, the first ones.
     usable : whether there is no history that may need the arguments.
 

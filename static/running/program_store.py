@@ -6,9 +6,10 @@ follows: the traced nodes with their ids, what is known of sizes, the options, a
 ops that a user has defined come in by what they compute. Lines are not part of it: errors name nodes, and the trace has
 them. Entries share the cache of machine code, and with it its size, checksums and rules (`common.compiler.disk_cache`).
 
-Regions are part of the graph that is the key, and of the frame that is stored. Of a `pure_callback` a program knows how
-it is called, not what it does: the function is that which the trace has met. The form of a program whose loops threads
-share is an entry of its own, made when there are threads. Programs of users' own passes are not stored.
+Regions are part of the graph that is the key, and of the frame that is stored. A stored program calls the
+`pure_callback` functions of the trace that loads it; it holds how they are called, not what they do. The form of a
+program whose loops threads share is an entry of its own, made when there are threads. Programs of users' own passes are
+not stored.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def program(
     options: CompileOptions,
     known: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Executable:
-    """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored.
+    """Load the program of a graph that is stored under a key, or make it and store it.
 
     Parameters
     ----------

@@ -22,13 +22,13 @@ from static.session.recording import ASSIGN, DEFAULT, GROUP
 
 
 class Cut:
-    """What is needed of a graph to compute `fetches` from `feeds`.
+    """The part of a graph that computes `fetches` from `feeds`.
 
     Attributes
     ----------
     outputs : values that are fetched, each once.
-    states : what is read or written: variables, and tensors with memory of their own; the inputs after the feeds.
-    read, written : those whose value on entry matters, those that are written.
+    states : variables, and tensors with memory of their own, that it reads or writes; the inputs after the feeds.
+    read, written : of the states, those whose value on entry matters, and those that it writes.
     constants : arrays; the last inputs.
 
     Raises

@@ -1,10 +1,9 @@
 """Sizes that a graph leaves open: assumptions of building, and their values in a run.
 
-Each None in the shape of a placeholder is a `Dim`. Comparisons of such sizes are answered for a size of `HINT`; each
-is a guard, which holds for the nodes that were made on the same line after it: a run checks it if it needs one of
-them. The number itself is not to be had. That a size is not 1 decides only whether a gradient is summed over a
-repeated dimension; such a sum is left out when a run is cut for a size of 1, so that every size has the bits that it
-has in the eager engine.
+Each None in the shape of a placeholder is a `Dim`, which has no Python value. A comparison of such sizes is answered
+for a size of `HINT`, and becomes a guard on the nodes that the same line makes after it: a run checks the guard if it
+needs one of them. That a size is not 1 decides only whether a gradient is summed over a repeated dimension; a run that
+is cut for a size of 1 leaves such a sum out, so every size has the bits of the eager engine.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def resumed(stage: Stage, inputs: Sequence[Any]) -> Iterator[Trace]:
         reason = facts.objection() if trace.facts.has_modules else None
         if reason is not None:
             raise GradientError(
-                f"the backward pass of {trace.name} runs a part of it again, which is not what it was: {reason}"
+                f"the backward pass of {trace.name} runs a part of it again, which has changed since: {reason}"
             )
     finally:
         trace.check_state()

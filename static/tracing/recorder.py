@@ -54,10 +54,10 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     patterns : what has been recorded that may come again, see `static.tracing.repetitions`.
-    copies : id of a first node -> that which was copied with it.
+    copies : id of a first node -> the recorded nodes that were copied with it.
     derived : what follows from an op's operands, see `static.tracing.spec_cache`.
     decide : answers Python's questions about elements, see `static.tracing.decisions`; None refuses them.
-    regions : those that are being traced, outermost first, see `static.tracing.trace_regions.Region`.
+    regions : the regions that are being traced, outermost first, see `static.tracing.trace_regions.Region`.
     replays : whether calls repeat what Python has done; see `common.core.mode.replayed`.
     """
 

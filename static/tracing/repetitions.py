@@ -1,7 +1,7 @@
 """Repeated calls with operands of the same forms: recorded once, then copied.
 
-An optimiser updates a hundred parameters by the same ops. To copy their nodes takes a tenth of the time of recording
-them: nothing is dispatched, promoted or looked up again. The nodes are those that recording would have made.
+An optimiser updates a hundred parameters by the same ops. Copying their nodes is 10x as fast as recording them: nothing
+is dispatched, promoted or looked up again. The copies are equal to the nodes that recording would make.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ PLAIN = frozenset([np.ndarray, float, int])
 """Types of leaves that the native call checks itself."""
 
 Signature = tuple[Any, ...]
-"""The arguments' structure, the positions of those that are differentiated (None if none can be), `kind` of each."""
+"""The arguments' structure, the positions of the differentiated ones (None if none can be), `kind` of each."""
 
 
 def kind(x: Any) -> Any:

@@ -1,13 +1,13 @@
-"""When items are computed: merges across kernels in between that would keep more arrays than they save.
+"""When items are computed: refuses merges across other kernels that would keep more arrays than they save.
 
-*Later.* Results that nobody needs for long, of operands that are kept until then anyway, are computed then.
+*Later.* A result that is read much later, and whose operands are kept until then anyway, is computed then.
 
 A rule reads what the forward pass made: ``g * (1 - y * y)``. Its part ``1 - y * y`` could be computed by the kernel
 that makes y, as the two read the same array. But if y is needed later in any case, by a product for instance, that
-kernel would store two arrays where one is enough; so such items stay with those that come later.
+kernel would store two arrays where one is enough; so such items join the later kernel.
 
-*In its place.* What is computed again in a backward pass reads some of what its forward pass reads. One kernel for both
-would run before all that needs the first one's results, so all of it would be computed again at the very beginning.
+*In its place.* A value that a backward pass computes again reads arrays that the forward pass has read, too. One kernel
+for both would run before all readers of the first result, so the value would be computed again at the very beginning.
 
 *Now.* A sum of gradients that come one by one, ``(g1 + g2) + g3``, could be one kernel at the end, but then all of them
 would be kept until then. What ends two arrays and makes one is not put off.

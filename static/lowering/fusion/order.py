@@ -11,9 +11,9 @@ from static.lowering.memory.update_in_place import write_over
 
 
 def order_groups(work: Work, groups: list[Group]) -> list[Group]:
-    """Groups in a valid order, program order where possible; those that only write state in place come last.
+    """Groups in a valid order, program order where possible; groups that only write state in place come last.
 
-    A group that others read comes where it stands: to put it off would let all that does not depend on it run before.
+    A group that others read keeps its place: behind it, groups that do not depend on it would run first.
 
     A value goes directly into its state if no later group needs what the state held, and nothing that runs later
     can fail; else into a temporary, copied at the end. So a call that fails leaves all state as it was.

@@ -37,7 +37,7 @@ class CallOutputs(NamedTuple):
     differentiated: Any = ()
 
 
-class TracedCall:
+class TracedFunction:
     """What a function was given while it was traced, and what it returned.
 
     Attributes
