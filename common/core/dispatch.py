@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common.core.interpretation import Interpreter
+from common.core.plain_data import NotPlainError, identity
 
 
 class Attrs(dict[str, Any]):
@@ -41,6 +42,26 @@ NO_ATTRS = Attrs()
 def known_attrs(node_name: str | None, **values: Any) -> Attrs:
     """Attributes by name and values, which are plain data: the same object every time."""
     return Attrs(node_name=node_name, **values)
+
+
+_interned: dict[tuple[Any, ...], Attrs] = {}
+
+
+def interned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Attributes of equal plain data as one object, so that what follows from them is found by it.
+
+    Others come back as they are: a size of one trace is equal to the same size of another trace, and yet another.
+    """
+    try:
+        key = (*attrs, *[identity(x) for x in attrs.values()])
+    except NotPlainError:
+        return attrs
+    found = _interned.get(key)
+    if found is None:
+        if len(_interned) >= 4096:
+            _interned.clear()
+        found = _interned[key] = Attrs(**attrs)
+    return found
 
 
 def called(y: Any, node_name: str, *operands: Any) -> Any:

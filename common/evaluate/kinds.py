@@ -102,12 +102,19 @@ def _loop(
             return _copied(arrays[0], shape, out_dtype)
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
-        dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]
+        dense = [_dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
         out = _empty(shape, out_dtype)
         loop[0](*dense, out, *ints)
         return out
 
     return builtin, general if builtin is None else _first(builtin, general)
+
+
+def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """An array in order, repeated to `shape`."""
+    out = _empty(shape, x.dtype)
+    np.copyto(out, x)
+    return out
 
 
 def _copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

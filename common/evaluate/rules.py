@@ -70,7 +70,8 @@ def _composite(self: Recipe) -> None:
     def first(*operands: Any) -> Any:
         from common.evaluate.straight_line import straight_forward
 
-        self.run = straight_forward(self) or general
+        if self.run is first:
+            self.run = straight_forward(self) or general
         return self.run(*operands)
 
     def general(*operands: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
+from common.core.dispatch import NO_ATTRS, Attrs, apply_at_home, interned, interprets
 from common.core.dtypes import default_changed, number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
@@ -112,7 +112,11 @@ def _tape() -> Tape:
 @interprets(TensorBase)
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    if (made := eager.applied(op, attrs or NO_ATTRS, *operands)) is not None:
+    if not attrs:
+        attrs = NO_ATTRS
+    elif type(attrs) is not Attrs and not mode.tracing:
+        attrs = interned(attrs)
+    if (made := eager.applied(op, attrs, *operands)) is not None:
         return made
     if mode.tracing:
         if (level := mode.dual_level.get()) is not None:
@@ -123,8 +127,6 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             profile.begin()
     payloads: Any
     edges: Any
-    if not attrs:
-        attrs = NO_ATTRS
     if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.payload) is _ndarray:
         payloads = (data,)
         found = eager.find(op, attrs, data)

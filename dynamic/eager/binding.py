@@ -32,8 +32,9 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
         elif (short := _SHORT.get(name)) is not None:
             template = _short_body
         elif name in tensor.ONE_OP:
-            template, short = applying(function_body), None
-            scope = applied(*tensor.ONE_OP[name])
+            general, scope = remembering(function_body, function)
+            template, short = applying(general), None
+            scope |= applied(*tensor.ONE_OP[name])
         else:
             template, scope = remembering(function_body, function)
         bound[name] = bind_function(name, function, template, __file__, short=short, **scope)

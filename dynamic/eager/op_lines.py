@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dispatch import NO_ATTRS, Attrs, known_attrs
+from common.core.dispatch import NO_ATTRS, Attrs, interned, known_attrs
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import Interpretation
 from common.core.op import Op
@@ -79,9 +79,7 @@ class OpLine(Interpretation):
         self.steps: list[tuple[Op, list[Any], Attrs, list[_Result], list[str]]] = []
         self.recipes: list[Recipe] = []
         self.grad = mode.grad_mode.get()
-        self.operands = [
-            StandIn(self, f"x{i}", Spec(*form)) if type(form) is tuple else form for i, form in enumerate(forms)
-        ]
+        self.operands = [StandIn(self, f"x{i}", form) if type(form) is Spec else form for i, form in enumerate(forms)]
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down an op."""
@@ -97,9 +95,10 @@ class OpLine(Interpretation):
                 forms.append((x.shape, x.dtype))
             else:
                 raise MoreThanFormsError
+        known = attrs if type(attrs) is Attrs else interned(attrs)
+        attrs = known if type(known) is Attrs else Attrs(**attrs)
         self.recipes.append(recipe(op, tuple(forms), attrs))
         spec = _spec(self.recipes[-1])
-        attrs = attrs if type(attrs) is Attrs else Attrs(**attrs)
         specs = (spec,) if isinstance(spec, Spec) else tuple(spec)
         nodes = [_Result(attrs) for _ in specs]
         names = [f"v{len(self.steps)}_{i}" for i in range(len(specs))]

@@ -13,17 +13,18 @@ draws random numbers, brings large arrays of its own, or records differently whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from common.api.offered import Template
 from common.core import mode
-from common.core.aliases import ABSENT
 from common.core.dispatch import NO_ATTRS
 from common.core.dtypes import default_changed
 from common.core.op import Op
-from common.core.size_tuples import Size
+from common.core.plain_data import NotPlainError, identity
+from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.random.draw_counts import refuse_draws
 from common.runtime.tape_state import KnownLine
@@ -34,16 +35,11 @@ from dynamic.eager.op_lines import OpLine
 #: Classes of operands of which only the form counts.
 KINDS: frozenset[Any] = frozenset((Tensor, Parameter))
 
-#: Classes of operands that count as other arguments do.
-_PLAIN = frozenset((bool, int, float, type(None)))
-
 OFTEN = 12
 """The call that is written down: writing takes about as long as so many calls of the line save."""
 
 _LIMIT = 256
 """Most forms that a function remembers."""
-
-_KEPT = frozenset((bool, int, float, str, tuple, Size, type(None), type(ABSENT), *map(type, map(np.dtype, "?bhilBfd"))))
 
 
 class Memory:
@@ -61,23 +57,22 @@ class Memory:
         self._calls: dict[Any, int] = {}
         default_changed.append(self.known.clear)
 
-    def meet(self, tensors: tuple[Any, ...], others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    def meet(self, arguments: tuple[Any, ...], function: Callable[..., Any]) -> Any:
         """Count a call for which `eager.recalled` has no line, and write the line down once it has come often.
 
         Returns the result of the line; NotImplemented where there is none, and the function is to be called.
 
         Parameters
         ----------
-        tensors : arguments that may be tensors, numbers, or one list or tuple of tensors.
-        others : all other arguments.
-        function : of `tensors`.
+        arguments : tensors, lists and tuples of them, and plain data.
         """
-        operands = tensors[0] if type(tensors[0]) in (list, tuple) else tensors
-        if mode.tracing or not all(map(_is_operand, operands)) or type(next(iter(operands), None)) not in KINDS:
+        flat = [z for x in arguments for z in (x if _has_tensors(x) else (x,))]
+        if mode.tracing or not any(type(x) in KINDS for x in flat):
             return NotImplemented
-        if not all(map(_is_kept, others)):  # nor is it kept alive, or asked whether it is true
+        try:
+            key = tuple([_identity(x) for x in arguments])
+        except NotPlainError:
             return NotImplemented
-        key = tuple(map(_identity, (*operands, len(operands), *others)))
         line = self.known.get(key)
         if line is None:
             calls = self._calls[key] = self._calls.get(key, 0) + 1
@@ -86,38 +81,40 @@ class Memory:
                     self.known.clear()
                     self._calls.clear()
                 return NotImplemented
-            line = _learnt(function if operands is tensors else lambda *x: function(x), operands) or NotImplemented
-            self.known[key] = line
+            line = self.known[key] = _learnt(_of_flat(function, arguments), flat) or NotImplemented
         if line is NotImplemented:
-            eager.keep(line, self, *tensors, *others)
+            eager.keep(line, self, *arguments)
             return line
         if len(line.held) < _LIMIT:  # else arguments that are equal come as ever new objects
-            line.held += [self, others]
-            eager.keep(line, self, *tensors, *others)
-        return line(*[x for x in operands if type(x) in KINDS])
+            line.held += [self, *(x for x in flat if type(x) not in KINDS)]
+            eager.keep(line, self, *arguments)
+        return line(*[x for x in flat if type(x) in KINDS])
 
 
-def _is_operand(x: Any) -> bool:
-    return type(x) in KINDS or type(x) in _PLAIN
+def _has_tensors(x: Any) -> bool:
+    return type(x) in (list, tuple) and any(type(z) in KINDS for z in x)
 
 
 def _identity(x: Any) -> Any:
-    """What tells an argument from others: equality does not tell 1 from 1.0 and True, nor 0.0 from -0.0."""
+    """What a line depends on: of tensors the form, of all else the value."""
     if type(x) in KINDS:
         return x.payload.shape, x.payload.dtype
-    return (tuple(map(type, x)) if type(x) is tuple else type(x)), (
-        x if x or x is None or type(x) is tuple else repr(x)
-    )
+    return (type(x), *map(_identity, x)) if _has_tensors(x) else identity(x)
 
 
-def _is_kept(x: Any) -> bool:
-    """Whether an argument is plain data, and equal to itself, which NaN is not."""
-    return type(x) in _KEPT and x == x and (type(x) is not tuple or all(type(n) is int for n in x))
+def _of_flat(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """A function of all that arguments hold, in one row."""
+
+    def call(*flat: Any) -> Any:
+        left = iter(flat)
+        return function(*(type(x)(islice(left, len(x))) if _has_tensors(x) else next(left) for x in arguments))
+
+    return call
 
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> KnownLine | None:
     """The line of a function, or None: written down with gradients on and off, which must give the same."""
-    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
+    forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     made = []
     try:
         for recorded in (True, False):
@@ -154,7 +151,7 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
         lines = general(tensors, sequences, call)
         if not sequences:
             return _body(tensors, call, lines)
-        return lines if tensors or len(sequences) > 1 else _sequence_body(sequences[0], call, lines)
+        return lines if tensors or len(sequences) > 1 else _body(sequences, call, lines)
 
     return body, {"eager_": eager, "memory_": memory}
 
@@ -180,17 +177,22 @@ def applying(general: Template) -> Template:
 
 
 def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
-    """The lines of a public function of tensors that remembers; `general` are those of one that does not."""
+    """The lines of a public function of tensors, or of one sequence of them, that remembers.
+
+    Parameters
+    ----------
+    general : the lines of one that does not.
+    """
     others = _others(tensors, call)
     if not tensors or others is None:
         return general
-    return _remembering(tensors, others, ", ".join(tensors), call, general)
-
-
-def _sequence_body(sequence: str, call: str, general: list[str]) -> list[str]:
-    """The same of a function of one sequence of tensors."""
-    others = _others([sequence], call)
-    return general if others is None else _remembering([sequence], others, sequence, call, general)
+    given = ", ".join([*tensors, *others])
+    return [
+        f"y_ = eager_.recalled(memory_, {given})",
+        f"if y_ is None: y_ = memory_.meet(({given},), lambda {given}: {call})",
+        "if y_ is not NotImplemented: return y_",
+        *general,
+    ]
 
 
 def _others(tensors: list[str], call: str) -> list[str] | None:
@@ -202,13 +204,3 @@ def _others(tensors: list[str], call: str) -> list[str] | None:
     if not text.startswith("_function(") or not all(map(str.isidentifier, names)) or not {*tensors} <= {*names}:
         return None
     return [*(name for name in names if name not in tensors), *(["listed"] if listed else [])]
-
-
-def _remembering(tensors: list[str], others: list[str], given: str, call: str, general: list[str]) -> list[str]:
-    passed, apart = "".join(f"{x}, " for x in tensors), "".join(f"{x}, " for x in others)
-    return [
-        f"y_ = eager_.recalled(memory_, {passed}{apart})",
-        f"if y_ is None: y_ = memory_.meet(({passed}), ({apart}), lambda {given}: {call})",
-        "if y_ is not NotImplemented: return y_",
-        *general,
-    ]

@@ -21,6 +21,7 @@ from common.core import mode
 from common.core.members import give
 from common.core.op import Op
 from common.core.source_lines import user_files, user_frame
+from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.fused_lines import DelayedOp, expressions
 from common.evaluate.kernels import filled
@@ -134,7 +135,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
     """``run(arrays)``: a function of tensors of these forms, in place; or False."""
-    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
+    forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     try:
         with mode.GradSwitch(False), refuse_draws():
             line = OpLine(forms)

@@ -124,6 +124,28 @@ def test_arguments_that_are_equal_and_not_the_same_are_told_apart():
         dynamic.softmax(x, 1.0)
 
 
+def test_tensors_and_tuples_are_arguments_of_any_name(monkeypatch):
+    """`dist` calls its second tensor `other`; the tuples of `pad` and `rot90` are no forms."""
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    x, y = (wrap(np.random.default_rng(n).normal(size=(2, 3, 5, 4)).astype(np.float32)) for n in (3, 4))
+    for f in (
+        lambda x, y: dynamic.dist(x, y, 1.0),
+        lambda x, y: F.pad(x, (1, 2, 1, 1), mode="reflect") * 1,
+        lambda x, y: dynamic.rot90(y, 1, (2, 3)),
+        lambda x, y: dynamic.matmul(x, y.transpose(2, 3)),
+    ):
+        made.clear()
+        wanted = f(x, y)
+        assert_all_same_bits([wanted.numpy()], [often(f, x, y).numpy()], "remembered")
+        assert all(made)
+        assert made
+        assert_all_same_bits([f(y, x).numpy()], [f(y * 1, x * 1).numpy()], "of other numbers")
+    x.requires_grad = True
+    (grad,) = dynamic.autograd.grad(dynamic.dist(x, y, 1.0), x)
+    assert grad.tolist() == dynamic.sign(x - y).tolist()
+
+
 def test_sequences_of_tensors_are_remembered_by_their_forms():
     def joined(*given):
         return [y.tolist() for y in flatten(given)[0]]
@@ -204,5 +226,5 @@ def test_views_belong_to_their_base():
 def test_lines_forget():
     memory = remembered.Memory()
     for n in range(600):
-        memory.meet((dynamic.ones(2),), (n,), dynamic.sinc)
+        memory.meet((dynamic.ones(2), n), lambda x, n: dynamic.sinc(x))
     assert len(memory._calls) <= 257

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,13 @@ def _reverse(offset: Any, shape: Any, strides: Any, dims: tuple[int, ...]) -> An
 
 
 def _reverse_array(x: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
-    backwards = slice(None, None, -1)
-    found: np.ndarray = x[(*(backwards if d in dims else slice(None) for d in range(x.ndim)), ...)]
+    found: np.ndarray = x[_backwards(x.ndim, dims)]
     return found
+
+
+@lru_cache(maxsize=1024)
+def _backwards(ndim: int, dims: tuple[int, ...]) -> tuple[Any, ...]:
+    return (*(slice(None, None, -1) if d in dims else slice(None) for d in range(ndim)), ...)
 
 
 reverse_: Op = view(

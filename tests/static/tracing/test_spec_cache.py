@@ -108,3 +108,33 @@ def test_what_is_equal_is_one_guard_whichever_way_it_is_asked():
     assert a == b
     assert a * 1 == 4
     assert [str(g) for g in s.guards.values()] == ["arg0.shape[0] == arg1.shape[0]", "arg0.shape[0] == 4"]
+
+
+def sizes_of(graph):
+    """The traced sizes among the attributes of all nodes, regions included."""
+    found, left = [], [x for node in graph.nodes for x in node.attrs.values()]
+    while left:
+        x = left.pop()
+        if isinstance(x, Dim):
+            found.append(x)
+        elif isinstance(x, (tuple, list)):
+            left += x
+        elif hasattr(x, "nodes"):
+            left += [y for node in x.nodes for y in node.attrs.values()]
+    return found
+
+
+def test_attributes_of_a_trace_hold_sizes_of_that_trace():
+    """The same size of the same input of another trace is equal, and is another size."""
+
+    def f(x):
+        centred = (x - x.sum(0).expand(x.shape)).reshape(-1, x.shape[0])
+        return static.scan(lambda c, v: (c + v.expand(x.shape).sum(0), c), x[0], x)[1].sum() + centred.abs().sum()
+
+    scopes = []
+    for _ in range(2):
+        compiled = static.function(static.grad(f))
+        compiled(np.ones((2, 3), F32))
+        (scope,) = {id(x.scope): x.scope for x in sizes_of(compiled.newest.raw)}.values()
+        scopes.append(scope)
+    assert scopes[0] is not scopes[1]
