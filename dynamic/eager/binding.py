@@ -15,7 +15,7 @@ from dynamic.eager import joins, short_reductions, tensor, views
 from dynamic.eager.remembered import applied, applying, remembering
 
 #: The functions with a short path.
-_SHORT = {**short_reductions.SHORT, **views.METHODS}
+_SHORT = {**short_reductions.SHORT, **views.METHODS, **views.FUNCTIONS}
 
 named.extend_with(remembering)
 

@@ -268,17 +268,29 @@ def known_key(key: Any) -> Any:
     return tuple(entries)
 
 
+def _chosen(self: Any, key: Any) -> Any:
+    """The elements where a mask of the tensor's shape holds; None where they are recorded or many."""
+    if mode.tracing or mode.inference_seen or (self._requires_grad and _grad_enabled()):
+        return None
+    x, k = self.payload, key.payload
+    if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim > 0 and k.size <= SMALL:
+        return wrap(x[k])
+    return None
+
+
+def _masked_select(x: Any, mask: Any) -> Any:
+    y = _chosen(x, mask)
+    return functional.masked_select(x, mask) if y is None else y
+
+
 def _getitem(self: Any, key: Any) -> Any:
     """`x[key]`; the short path takes Python's own ints and slices, None and Ellipsis, alone or several."""
     if mode.tracing:
         return _general_getitem(self, key)
     known = key if type(key) is int else known_key(key)
     if known is None:
-        if type(key) is Tensor and not (mode.inference_seen or (self._requires_grad and _grad_enabled())):
-            x, k = self.payload, key.payload
-            if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim > 0 and k.size <= SMALL:
-                return wrap(x[k])
-        return _general_getitem(self, key)
+        y = _chosen(self, key) if type(key) is Tensor else None
+        return _general_getitem(self, key) if y is None else y
     try:
         way = recent_parts.get(known)
     except TypeError:  # a slice by what has no hash
@@ -300,4 +312,6 @@ METHODS |= {name: _cutting(name) for name in ("chunk", "split", "unbind")}
 METHODS |= {"T": _transposed("T"), "mT": _transposed("mT"), "__getitem__": _getitem}
 for _class in (Tensor, Leaf):
     give(_class, METHODS)
+#: Functions that are no methods here.
+FUNCTIONS: dict[str, Any] = {"masked_select": _masked_select}
 give(InferenceTensor, {name: getattr(functional, name, None) or getattr(TensorBase, name) for name in METHODS})

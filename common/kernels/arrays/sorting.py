@@ -225,23 +225,34 @@ def top_source(dtype: Any) -> str:
 """
 
 
+_TOGETHER = 8
+"""Searches in one row that go on together: each step of one waits for its last one, those of others do not."""
+
+
 def searchsorted_source(dtype: Any) -> str:
     """Return the kernel of binary search; rows that are not sorted give some place within them.
 
-    The search has no branch: which half is next cannot be foretold, and a wrong guess costs more than the step.
+    The search has no branch: which half is next cannot be foretold, and a wrong guess costs more than the step. How
+    large the halves are, follows from the row's length.
     """
-    if np.dtype(dtype).kind == "f":
-        below = "(x[low + half - 1] < wanted) | (unordered & (x[low + half - 1] == x[low + half - 1]))"
-        not_above = "(x[low + half - 1] <= wanted) | unordered"
-    else:
-        below, not_above = "x[low + half - 1] < wanted", "x[low + half - 1] <= wanted"
 
-    def search(before: str) -> str:
-        return f"""                while size > 0:
-                    half = (size + 1) >> 1
-                    low = where({before}, low + half, low)
-                    size -= half
-"""
+    def search(count: int, right: bool, indent: str) -> str:
+        lines = ["size = n", "while size > 0:", "    half = (size + 1) >> 1"]
+        for k in range(count):
+            found, wanted = f"x[low{k} + half - 1]", f"wanted{k}"
+            before = f"{found} {'<=' if right else '<'} {wanted}"
+            if np.dtype(dtype).kind == "f":  # nan comes last
+                nan = f"({wanted} != {wanted})"
+                before = f"({before}) | {nan}" if right else f"({before}) | ({nan} & ({found} == {found}))"
+            lines.append(f"    low{k} = where({before}, low{k} + half, low{k})")
+        return "".join(f"{indent}{line}\n" for line in [*lines, "    size -= half"])
+
+    def searches(count: int) -> str:
+        indent, each = 12 * " ", range(count)
+        begin = "".join(f"{indent}wanted{k} = v[r * m + j + {k}]\n{indent}low{k} = base\n" for k in each)
+        end = "".join(f"{indent}out[r * m + j + {k}] = low{k} - base\n" for k in each)
+        both = [search(count, right, indent + "    ") for right in (False, True)]
+        return f"{begin}{indent}if args[4] == 0:\n{both[0]}{indent}else:\n{both[1]}{end}"
 
     return f"""def searchsorted(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
@@ -251,13 +262,7 @@ def searchsorted_source(dtype: Any) -> str:
     m = args[2]
     for r in range(args[0]):
         base = r * args[3] * n
-        for j in range(m):
-            wanted = v[r * m + j]
-            unordered = wanted != wanted
-            low = base
-            size = n
-            if args[4] == 0:
-{search(below)}            else:
-{search(not_above)}            out[r * m + j] = low - base
-    return 0
+        for j in range(0, m - {_TOGETHER - 1}, {_TOGETHER}):
+{searches(_TOGETHER)}        for j in range(m - m % {_TOGETHER}, m):
+{searches(1)}    return 0
 """
