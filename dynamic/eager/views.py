@@ -26,6 +26,7 @@ from common.tensor.base import InferenceTensor, Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import Family, show_unrecorded, unrecorded
 from dynamic.eager.forms import OpProbe
+from dynamic.eager.remembered import Memory
 
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
@@ -249,6 +250,9 @@ parts = _Ways(functional.getitem)
 recent_parts = parts.recent
 
 
+_keys = Memory()
+
+
 def known_key(key: Any) -> Any:
     """A key of Python's own ints and slices, None and Ellipsis as something with a hash; None for another one."""
     kind = type(key)
@@ -284,13 +288,19 @@ def _masked_select(x: Any, mask: Any) -> Any:
 
 
 def _getitem(self: Any, key: Any) -> Any:
-    """`x[key]`; the short path takes Python's own ints and slices, None and Ellipsis, alone or several."""
+    """`x[key]`; the short path takes Python's own ints and slices, None and Ellipsis, alone or several.
+
+    What a key of tensors of ints comes to is remembered.
+    """
     if mode.tracing:
         return _general_getitem(self, key)
     known = key if type(key) is int else known_key(key)
     if known is None:
-        y = _chosen(self, key) if type(key) is Tensor else None
-        return _general_getitem(self, key) if y is None else y
+        if type(key) is Tensor and (y := _chosen(self, key)) is not None:
+            return y
+        if (y := eager.recalled(_keys, self, key)) is None:
+            y = _keys.meet((self, key), functional.getitem)
+        return _general_getitem(self, key) if y is NotImplemented else y
     try:
         way = recent_parts.get(known)
     except TypeError:  # a slice by what has no hash
