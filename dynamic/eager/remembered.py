@@ -148,10 +148,7 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
     memory = Memory()
 
     def body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-        lines = general(tensors, sequences, call)
-        if not sequences:
-            return _body(tensors, call, lines)
-        return lines if tensors or len(sequences) > 1 else _body(sequences, call, lines)
+        return _body([*tensors, *sequences], call, general(tensors, sequences, call))
 
     return body, {"eager_": eager, "memory_": memory}
 
@@ -177,7 +174,7 @@ def applying(general: Template) -> Template:
 
 
 def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
-    """The lines of a public function of tensors, or of one sequence of them, that remembers.
+    """The lines of a public function of tensors, and of sequences of them, that remembers.
 
     Parameters
     ----------
