@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 
+@cache
 def _named(name: str) -> Callable[..., Any]:
     """The function of a name; those of several results or orders have one here for each."""
     from scipy import special
@@ -36,5 +38,10 @@ def special_function(*operands_and_name: object) -> np.ndarray:
     assert isinstance(name, str)
     assert isinstance(arrays[0], np.ndarray)
     wide = [np.asarray(x, np.float64) for x in arrays]
-    with np.errstate(all="ignore"), special.errstate(all="ignore"):
-        return np.asarray(_named(name)(*wide)).astype(arrays[0].dtype)
+    with np.errstate(all="ignore"):
+        try:
+            found = _named(name)(*wide)
+        except (special.SpecialFunctionError, special.SpecialFunctionWarning):  # the user wants them from SciPy's calls
+            with special.errstate(all="ignore"):  # takes as long as a thousand elements
+                found = _named(name)(*wide)
+        return np.asarray(found).astype(arrays[0].dtype)
