@@ -146,6 +146,32 @@ def test_tensors_and_tuples_are_arguments_of_any_name(monkeypatch):
     assert grad.tolist() == dynamic.sign(x - y).tolist()
 
 
+def test_keys_of_tensors_of_ints_are_remembered_and_masks_are_not(monkeypatch):
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    numbers = np.arange(35, dtype=np.float32).reshape(5, 7)
+    x, i, j = wrap(numbers, requires_grad=True), wrap(np.array([1, 4, -5])), wrap(np.array([0, 6, 2]))
+    for key, places in (((i, j), np.s_[[1, 4, 0], [0, 6, 2]]), ((i, 2), np.s_[[1, 4, 0], 2]), (i, np.s_[[1, 4, 0]])):
+        made.clear()
+        y = often(lambda x, key=key: x[key], x)
+        assert all(made)
+        assert made
+        assert y.tolist() == numbers[places].tolist()
+        assert y.grad_fn.name() == "IndexBackward0"
+        slope = np.zeros_like(numbers)
+        slope[places] = 1
+        assert dynamic.autograd.grad(y.sum(), x)[0].tolist() == slope.tolist()
+        put = often(lambda x, key=key: dynamic.index_put(x, key if type(key) is tuple else (key,), x.sum()), x.detach())
+        assert float(put.numpy()[places].min()) == numbers.sum()
+        with pytest.raises(IndexError, match="index 9 is out of bounds for dimension 0 with size 5"):
+            x[(wrap(np.array([1, 9, 2])), *key[1:]) if type(key) is tuple else wrap(np.array([1, 9, 2]))]
+    for count in (2, 3):
+        mask = wrap(np.arange(5) < count)
+        assert often(lambda x, mask=mask: x[mask, 1], x).tolist() == numbers[:count, 1].tolist()
+        whole = wrap(numbers < count)
+        assert often(lambda x, m=whole: dynamic.masked_select(x, m), x.detach()).tolist() == list(range(count))
+
+
 def test_sequences_of_tensors_are_remembered_by_their_forms():
     def joined(*given):
         return [y.tolist() for y in flatten(given)[0]]

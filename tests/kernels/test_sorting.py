@@ -56,7 +56,7 @@ def test_order_is_that_of_the_definition(length, dtype):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
 def test_places_are_numpys(dtype, side):
-    x, v = np.sort(rows(dtype, 50)), rows(dtype, 40, seed=1)
+    x, v = np.sort(rows(dtype, 50)), rows(dtype, 43, seed=1)
     expected = np.array([np.searchsorted(a, b, side) for a, b in zip(x, v)])
     assert np.array_equal(static.searchsorted(x, v, side=side), expected)
     assert np.array_equal(dynamic.searchsorted(x[0], v, right=side == "right").numpy()[0], expected[0])
