@@ -10,11 +10,12 @@ from common.core.errors import ArgumentError, ShapeError
 from common.core.op import REGISTRY
 from common.core.source_lines import warn_user
 from common.random.generator import rand
+from common.tensor.create import lift
 
 
 def _kept(x: Any, p: float, shape: tuple[Any, ...]) -> Any:
     """1 for what is kept, 0 for what is dropped."""
-    kept = REGISTRY["ge"](rand(shape, dtype=x.dtype), p)
+    kept = REGISTRY["ge"](lift(rand(shape, dtype=x.dtype)), p)
     return REGISTRY["to"](kept, dtype=x.dtype, x_dtype=kept.dtype)
 
 

@@ -396,5 +396,5 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
     if x.home is not None and mode.current_trace() is None:
         with x.home:
             return dropout(x, p)
-    u = rand(tuple(x.shape), dtype=x.dtype)
+    u = lift(rand(tuple(x.shape), dtype=x.dtype))
     return called(where(REGISTRY["ge"](u, p), x * (1 / (1 - p) if p < 1 else 0), 0), "MulBackward0")
