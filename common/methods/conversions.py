@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NoReturn
+
+import numpy as np
 
 from common.core import dtypes
 from common.core.devices import CPU, is_device, on_cpu
-from common.core.dispatch import apply, known_attrs
+from common.core.dispatch import Attrs, apply, known_attrs
 from common.core.errors import ArgumentError, DeviceError, DTypeError
 from common.core.op import REGISTRY
 from common.tensor.arrays import known_dtype
@@ -18,16 +21,24 @@ TYPE_NAMES = {
     "torch.ShortTensor": dtypes.int16, "torch.IntTensor": dtypes.int32, "torch.LongTensor": dtypes.int64,
     "torch.ByteTensor": dtypes.uint8, "torch.BoolTensor": dtypes.bool_,
 }  # fmt: skip
+_SUPPORTED = frozenset(dtypes.SUPPORTED)
 _NAMES = {dtype: name for name, dtype in TYPE_NAMES.items()}
 
 
 def cast(self: TensorBase, dtype: Any) -> TensorBase:
     """The tensor in another dtype; itself where it has it already."""
-    target = dtype_of(dtype)
-    if target not in dtypes.SUPPORTED:
-        raise dtypes.unsupported(target, "to(): ")
+    target = dtype
+    if not isinstance(dtype, np.dtype) or dtype not in _SUPPORTED:
+        target = dtype_of(dtype)
+        if target not in _SUPPORTED:
+            raise dtypes.unsupported(target, "to(): ")
     own = self.dtype
-    return self if own == target else apply(REGISTRY["to"], (self,), known_attrs(None, dtype=target, x_dtype=own))
+    return self if own == target else apply(REGISTRY["to"], (self,), _attrs(target, own))
+
+
+@cache
+def _attrs(target: np.dtype, own: np.dtype) -> Attrs:
+    return known_attrs(None, dtype=target, x_dtype=own)
 
 
 def dtype_of(kind: Any) -> Any:
