@@ -153,13 +153,17 @@ def slogdet(a: Array) -> tuple[Array, Array]:
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
 
 
+@cache
+def _all_but_one(n: int) -> Array:
+    """Row i: the numbers below n without i."""
+    return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int64).reshape(n, max(n - 1, 0))
+
+
 def cofactors(a: Array) -> Array:
     """The derivative of the determinant, ``det(a) a^-T`` where there is an inverse; from gesdd."""
     u, s, v = svd(a, True, "linalg.det")
     n = a.shape[-1]
-    others = np.ones_like(s)
-    for i in range(n):
-        others[..., i] = np.prod(np.delete(s, i, -1), -1)
+    others = np.prod(s[..., _all_but_one(n)], -1)
     sign = np.sign(np.linalg.det(u) * np.linalg.det(v))[..., None, None] if n else a.dtype.type(1)
     return np.asarray(sign * ((u * others[..., None, :]) @ v), a.dtype)
 
