@@ -112,7 +112,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         return None
     program, inputs, _ = collected(root)
     if parts is not None:
-        classes = [eager_kernels.class_of_channels(x.spec.shape, shape, *parts) for x in inputs]
+        classes = [eager_kernels.class_in_blocks(x.spec.shape, shape, *parts) for x in inputs]
     else:
         split = dims[0] if by_rows else len(dims)
         classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in inputs]

@@ -153,7 +153,7 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     op, last = REGISTRY.get(name), dtypes[-1]
     operands = [f"x{i}" for i in range(len(dtypes))]
     known = {}
-    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctp"):
+    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhk"):
         for value in op.versions if op is not None else ():
             if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
                 number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
@@ -175,13 +175,17 @@ def loop_source(
     Parameters
     ----------
     classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
-        "c" (one per column), "p" (one per row, the same ones again after a period of rows) or "s" (one).
+        "c" (one per column) or "s" (one). If rows form blocks of n2, which n0 counts then, also "p" (one per place of a
+        row in its block), "h" (one per block), "m" (per block a row), "k" (a block).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
     """
-    flat, periodic = not set(classes) & set("rctp"), "p" in classes
-    row = "(q + p)" if periodic else "r"
+    flat, blocks = not set(classes) & set("rctpmhk"), bool(set(classes) & set("pmhk"))
+    row = "(h * n2 + p)" if blocks else "r"
     full = ("", "c") if flat else (f"{row} * n1", "c")
-    places = {"f": full, "t": ("c * n0", "r"), "r": ("", row), "c": ("", "c"), "p": ("", "p"), "s": ("", "")}
+    places = {
+        "f": full, "t": ("c * n0", "r"), "r": ("", row), "c": ("", "c"), "s": ("", ""), "p": ("", "p"), "h": ("", "h"),
+        "m": ("h * n1", "c"), "k": ("p * n1", "c"),
+    }  # fmt: skip
     lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
     reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
 
@@ -191,14 +195,14 @@ def loop_source(
     if "t" in classes:  # the transposed operand is walked through as it lies
         tile = Loop("r", f"min(r0 + {_TILE}, n0)", [columns(body, f"min(c0 + {_TILE}, n1)", "c0")], "r0")
         loop = Loop("c0", "n1", [Loop("r0", "n0", [tile], step=str(_TILE))], step=str(_TILE))
-    elif periodic:
-        loop = Loop("q", "n0", [Loop("p", "n2", [columns(body)])], step="n2")
+    elif blocks:
+        loop = Loop("h", "n0", [Loop("p", "n2", [columns(body)])])
     else:
         loop = columns(body) if flat else Loop("r", "n0", [columns(body)])
     # an empty result must not read the scalar operands of a call that has nothing to compute
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
-    count = 1 if flat else 3 if periodic else 2
+    count = 1 if flat else 3 if blocks else 2
     return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop]).source(name)
 
 
@@ -217,8 +221,8 @@ def is_turned(x: np.ndarray) -> bool:
 
 
 def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], tuple[int, ...]]:
-    """Access classes of operands over the best split of `shape` into rows x columns, and the ints of the kernel: these
-    two sizes and perhaps a period of rows.
+    """Access classes of operands over the best split of `shape` into rows x columns, or blocks x rows x columns, and
+    the ints of the kernel: rows and columns; or blocks, columns, and the rows of each.
 
     An operand that no class fits has None: it is copied to the full shape.
     """
@@ -227,9 +231,9 @@ def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | N
     classes = [class_of(have, shape, split) for have in shapes]
     if None in classes:
         for first, last in combinations(range(1, len(shape)), 2):
-            found = [class_of_channels(have, shape, first, last) for have in shapes]
+            found = [class_in_blocks(have, shape, first, last) for have in shapes]
             if None not in found:
-                return found, (prod(shape[:last]), prod(shape[last:]), prod(shape[first:last]))
+                return found, (prod(shape[:first]), prod(shape[last:]), prod(shape[first:last]))
     rows, columns = prod(shape[:split]), prod(shape[split:])
     return classes, ((rows if {"r", "c"} & set(classes) else rows * columns), columns)
 
@@ -251,18 +255,18 @@ def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str |
     return None
 
 
-_OF_CHANNELS: dict[tuple[bool, ...], str] = {
-    (True, True, True): "f", (True, True, False): "r", (False, True, False): "p", (False, False, True): "c",
-    (False, False, False): "s",
+_IN_BLOCKS: dict[tuple[bool, ...], str] = {
+    (True, True, True): "f", (True, True, False): "r", (True, False, True): "m", (True, False, False): "h",
+    (False, True, True): "k", (False, True, False): "p", (False, False, True): "c", (False, False, False): "s",
 }  # fmt: skip
 
 
-def class_of_channels(have: tuple[int, ...], shape: tuple[int, ...], first: int, last: int) -> str | None:
-    """The access class of an operand where the dimensions from `first` to `last` count the rows of a period."""
+def class_in_blocks(have: tuple[int, ...], shape: tuple[int, ...], first: int, last: int) -> str | None:
+    """The access class of an operand where the dimensions from `first` to `last` are those of the rows of a block."""
     padded = (1,) * (len(shape) - len(have)) + have
     varies = [(m == n, n) for m, n in zip(padded, shape, strict=True)]
     parts = [{v for v, n in part if n != 1} or {True} for part in (varies[:first], varies[first:last], varies[last:])]
-    return _OF_CHANNELS.get(tuple(part.pop() for part in parts)) if all(len(part) == 1 for part in parts) else None
+    return _IN_BLOCKS[tuple(part.pop() for part in parts)] if all(len(part) == 1 for part in parts) else None
 
 
 def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:

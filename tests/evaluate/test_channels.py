@@ -17,6 +17,9 @@ CALLS = {
     "a row of positions": lambda x, p: x * p - x[:1, :1],
     "a sample and a channel": lambda x, p: x * p + x[..., :1],
     "a number": lambda x, p: (x + p) * 3,
+    "a row of each sample": lambda x, p: x[:, :1] - x,
+    "a number of each sample": lambda x, p: x * p - x[(slice(None), *[slice(1)] * (x.ndim - 1))],
+    "samples against channels": lambda x, p: x[:, :1] * x[:1],
 }
 
 
@@ -71,10 +74,11 @@ def test_gradients_of_channels_are_summed_without_storing_what_is_summed(dtype, 
 
 def test_which_operands_are_of_channels():
     shape = (8, 4, 5, 5)
-    found = {have: eager_kernels.class_of_channels(have, shape, 1, 2) for have in [
-        shape, (8, 4, 1, 1), (1, 4, 1, 1), (4, 1, 1), (5, 5), (), (8, 1, 1, 1), (4, 5, 5), (8, 1, 5, 5)]}  # fmt: skip
-    assert list(found.values()) == ["f", "r", "p", "p", "c", "s", None, None, None]
-    assert eager_kernels.arrange([shape, (4, 1, 1)], shape) == (["f", "p"], (32, 25, 4))
+    found = {have: eager_kernels.class_in_blocks(have, shape, 1, 2) for have in [
+        shape, (8, 4, 1, 1), (1, 4, 1, 1), (4, 1, 1), (5, 5), (), (8, 1, 1, 1), (4, 5, 5), (8, 1, 5, 5),
+        (8, 1, 1, 5)]}  # fmt: skip
+    assert list(found.values()) == ["f", "r", "p", "p", "c", "s", "h", "k", "m", None]
+    assert eager_kernels.arrange([shape, (4, 1, 1)], shape) == (["f", "p"], (8, 25, 4))
     assert eager_kernels.arrange([shape, (8, 4, 1, 1)], shape) == (["f", "r"], (32, 25))
     assert eager_kernels.channels(shape, (0, 2, 3)) == (1, 2)
     assert eager_kernels.channels(shape, (0, 3)) == (1, 3)

@@ -153,9 +153,12 @@ def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     Parameters
     ----------
     classes : per operand "f" (all elements), "r" (one per row of the last dimension), "c" (one per column of it), "p"
-        (one per channel) or "s" (one).
+        (one per channel), "s" (one), and further ones of `common.evaluate.kernels.loop_source`.
     """
-    place = {"f": ("at", "c"), "r": ("", "q * channels + p"), "c": ("", "c"), "p": ("", "p"), "s": ("", "")}
+    place = {
+        "f": ("at", "c"), "r": ("", "q * channels + p"), "c": ("", "c"), "p": ("", "p"), "s": ("", ""), "h": ("", "q"),
+        "m": ("to", "c"), "k": ("p * columns", "c"),
+    }  # fmt: skip
     reads = [Let(f"x{i}", Place(f"b{i}", *place[k])) for i, k in enumerate(classes)]
     return f"""{_expression_head("expression_channels", len(classes), np.dtype(dtype))}
     channels = args[1]

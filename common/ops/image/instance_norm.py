@@ -11,7 +11,7 @@ from common.core.spec import numel
 from common.ops.image.pooling import require_means
 from common.ops.image.windows import window_sum_
 from common.ops.math.arithmetic import pow, rsqrt
-from common.ops.reduce.normalization import _per_channel, affine
+from common.ops.reduce.normalization import affine, beside, require_per_channel
 from common.ops.reduce.reductions import mean
 from common.ops.reduce.softmax import normalize_
 from common.ops.reduce.statistics import var
@@ -49,17 +49,18 @@ def instance_norm(
         size = numel(x.shape[2:])
         if isinstance(size, int) and size == 1:
             raise ShapeError(f"Expected more than 1 spatial element when training, got input size {list(x.shape)}")
-    mean_by, var_by, weight, bias = _per_channel(
+    require_per_channel(
         "instance_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
+    weight, bias = beside(x, weight), beside(x, bias)
     if not use_input_stats:
-        if mean_by is None or var_by is None:
+        if running_mean is None or running_var is None:
             raise ArgumentError(
                 "instance_norm(): Expected running_mean and running_var to be defined when use_input_stats=False"
             )
-        return affine((x - mean_by) * rsqrt(var_by + eps), weight, bias)
+        return affine((x - beside(x, running_mean)) * rsqrt(beside(x, running_var) + eps), weight, bias)
     dims = tuple(range(2, x.ndim))
-    if mean_by is not None and var_by is not None and not any(n == 0 for n in x.shape):
+    if running_mean is not None and running_var is not None and not any(n == 0 for n in x.shape):
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean(mean(plain, dims), 0) * momentum)
         running_var.copy_(running_var * (1 - momentum) + mean(var(plain, dims), 0) * momentum)

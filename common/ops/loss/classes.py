@@ -69,6 +69,11 @@ def _classes_last(input: Any) -> Any:
     return input if input.ndim < 3 else permute(input, (0, *range(2, input.ndim), 1))
 
 
+def _log_probabilities(input: Any) -> Any:
+    """Of logits (batch, classes, ...) or (classes,), with the classes as the last dimension."""
+    return _classes_last(log_softmax(input, 1 if input.ndim > 1 else 0))
+
+
 def _check(name: str, input: Any, target: Any, weight: Any) -> None:
     """Refuse operands that do not belong together; classes are the last dimension."""
     if target.ndim == input.ndim and name == "cross_entropy":
@@ -190,13 +195,16 @@ def cross_entropy(
     if target.dtype.kind == "f" and target.ndim == input.ndim:
         if ignore_index >= 0:
             raise ArgumentError("cross_entropy(): ignore_index is not supported for floating point target")
-        return _of_probabilities(x, _classes_last(target), weight, reduction, label_smoothing)
+        return _of_probabilities(input, target, weight, reduction, label_smoothing)
     _check("cross_entropy", x, target, weight)
-    y = _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)
-    return y if label_smoothing else _shown(y, x, reduction)
+    if label_smoothing:  # which uses them twice: their gradients are added with the classes last
+        return _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)
+    y = _of_classes(_log_probabilities(input), target, weight, ignore_index, reduction, 0.0)
+    return _shown(y, x, reduction)
 
 
-def _of_probabilities(x: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:
+def _of_probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:
+    x, target = _classes_last(input), _classes_last(target)
     _check_weight("cross_entropy", x, weight)
     if x.ndim > 1 and x.shape[0] != target.shape[0]:
         raise ShapeError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0]}).")
@@ -206,7 +214,7 @@ def _of_probabilities(x: Any, target: Any, weight: Any, reduction: str, smoothin
         )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / x.shape[-1]
-    terms = log_softmax(x, -1) * target
+    terms = _log_probabilities(input) * target
     losses = -sum(terms if weight is None else terms * weight, -1)
     return reduced(losses, reduction)
 

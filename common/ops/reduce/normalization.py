@@ -69,22 +69,24 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     return y if weight is None else y * weight
 
 
-def _per_channel(name: str, x: Any, **given: Any) -> list[Any]:
-    """Numbers per channel, in a shape that broadcasts to `x` (batch, channels, ...); None stays.
+def require_per_channel(name: str, x: Any, **given: Any) -> None:
+    """Refuse vectors without one number per channel of `x` (batch, channels, ...); None passes.
 
     Raises
     ------
     ShapeError : not one per channel.
     """
-    found = []
     for what, t in given.items():
         if t is not None and (t.ndim != 1 or t.shape[0] != x.shape[1]):
             raise ShapeError(
                 f"{name}(): Expected {what} to be a vector of size equal to the number of channels in input, but got "
                 f"{what} of shape {list(t.shape)} and input of shape {list(x.shape)}"
             )
-        found.append(t if t is None else reshape(t, (x.shape[1], *(1,) * (x.ndim - 2))))
-    return found
+
+
+def beside(x: Any, t: Any) -> Any:
+    """Numbers per channel in a shape that broadcasts to `x`; None stays."""
+    return t if t is None or x.ndim == 2 else reshape(t, (x.shape[1], *(1,) * (x.ndim - 2)))
 
 
 def affine(y: Any, weight: Any, bias: Any) -> Any:
@@ -127,10 +129,10 @@ def group_norms(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> 
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={groups}"
         )
-    weight, bias = _per_channel("group_norm", x, weight=weight, bias=bias)
+    require_per_channel("group_norm", x, weight=weight, bias=bias)
     apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
     y, mean, rstd = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)
-    return affine(reshape(y, x.shape), weight, bias), mean, rstd
+    return affine(reshape(y, x.shape), beside(x, weight), beside(x, bias)), mean, rstd
 
 
 def batch_norm(
@@ -170,18 +172,19 @@ def batch_norm(
         if isinstance(eps, (int, float)) and eps <= 0:
             raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
         return of_the_batch(x, running_mean, running_var, weight, bias, momentum, eps)[0]
-    mean, variance, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
-    if mean is None or variance is None:
+    _require_channels(x, running_mean, running_var, weight, bias)
+    if running_mean is None or running_var is None:
         raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
     if isinstance(eps, (int, float)) and eps < 0:
         raise ArgumentError(f"batch_norm eps must be non-negative, but got {eps}")
+    mean, variance, weight, bias = (beside(x, t) for t in (running_mean, running_var, weight, bias))
     return affine((x - mean) * rsqrt(variance + eps), weight, bias)
 
 
-def _of_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> list[Any]:
+def _require_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
     if x.ndim < 2:
         raise ShapeError(f"batch_norm(): expected (batch, channels, ...), got {x.ndim} dimensions")
-    return _per_channel(
+    require_per_channel(
         "batch_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
 
@@ -193,16 +196,16 @@ def of_the_batch(
 
     The running statistics move, see `batch_norm`.
     """
-    moving, _, weight, bias = _of_channels(x, running_mean, running_var, weight, bias)
+    _require_channels(x, running_mean, running_var, weight, bias)
     dims = (0, *range(2, x.ndim))
     if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
         raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
     y, mean, rstd = normalize_(x, dim=dims, eps=eps)
-    if moving is not None and not any(n == 0 for n in x.shape):  # of no elements there are no statistics
+    if running_mean is not None and 0 not in x.shape:  # of no elements there are no statistics
         plain, centre = (z.detach() if hasattr(z, "detach") else z for z in (x, mean))
         running_mean.copy_(running_mean * (1 - momentum) + reshape(centre, running_mean.shape) * momentum)
         running_var.copy_(running_var * (1 - momentum) + variance_around(plain, centre, dims) * momentum)
-    return affine(y, weight, bias), mean, rstd
+    return affine(y, beside(x, weight), beside(x, bias)), mean, rstd
 
 
 __all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]
