@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from benchmarks.lab.ways import Way
 from benchmarks.workload import Program
 
 
@@ -66,8 +67,10 @@ def gradient(tw: Any, function: Callable[..., Any], positions: Sequence[int]) ->
     if not positions:
         raise ValueError('--grad needs an argument that is a floating array, as in --args "f32[64]"')
 
+    inner = tw.part(function) if isinstance(tw, Way) else function
+
     def scalar(*arguments: Any) -> Any:
-        return total(function(*arguments), lambda x: x.sum())
+        return total(inner(*arguments), lambda x: x.sum())
 
     return tw.function(tw.value_and_grad(scalar, tuple(positions)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 
@@ -36,9 +36,16 @@ class Way(ModuleType):
         """The engine's `function` with the options of this way."""
         if target is None:
             return functools.partial(self.function, **options)
-        made = self.engine.function(target, **{**options, **self.options})
+        options = {**options, **self.options}
+        if options.get("control_flow") == "convert" and not isinstance(target, (FunctionType, MethodType)):
+            del options["control_flow"]  # it is made of functions that `part` has converted
+        made = self.engine.function(target, **options)
         self.made.append(made)
         return made
+
+    def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of which another one is made: converted, if this way converts functions."""
+        return self.function(function) if self.options.get("control_flow") == "convert" else function
 
     def compile(self, model: Any = None, **options: Any) -> Any:
         """The engine's `compile`; of functions, the `function` of this way."""
