@@ -136,8 +136,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def _lies_as(x: Any, y: Any) -> bool:
-    """Whether two arrays of one shape lie alike, each in as many elements of memory; of a trace nothing is known."""
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+    """Whether two arrays of one shape lie alike, each in as many elements of memory; what is traced lies in C order."""
+    if not isinstance(y, np.ndarray):
+        return not isinstance(x, np.ndarray) or x.flags.c_contiguous
+    if not isinstance(x, np.ndarray):
         return True
     steps = [[s // a.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1] for a in (x, y)]
     return steps[0] == steps[1] and owner_of(x).size == owner_of(y).size

@@ -318,6 +318,18 @@ def a_tangent_that_lies_otherwise_is_copied(tw):
             if tangent is not v:
                 tangent *= 2
                 assert v.tolist() == before
+
+    def carried(x):
+        def through(t):
+            with fw.dual_level():
+                return fw.unpack_dual(fw.make_dual(x, t)).tangent
+
+        return through
+
+    batch, legacy = tw.ones(2, 2, 2), getattr(tw, "_vmap_internals", None)
+    vmap = tw.vmap if legacy is None else legacy._vmap
+    assert vmap(carried(tw.ones(2, 2)))(batch) is batch
+    assert vmap(carried(tw.ones(2, 2).t()))(batch) is not batch
     v = tw.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
     with fw.dual_level():
         (fw.unpack_dual(fw.make_dual(tw.randn(5)[:4], v)).tangent * 3).sum().backward()
