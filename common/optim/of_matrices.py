@@ -10,8 +10,8 @@ import numpy as np
 from common.core.errors import ArgumentError
 from common.core.int_arguments import members
 from common.ops.linalg.matmul import matmul
-from common.ops.math.arithmetic import pow, rsqrt, sqrt
-from common.ops.math.compare import maximum, minimum
+from common.ops.math.arithmetic import abs, pow, rsqrt, sqrt
+from common.ops.math.compare import maximum, minimum, where
 from common.ops.reduce.reductions import mean, sum
 from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
@@ -108,8 +108,8 @@ class Muon(UpdateRule):
     """Momentum made orthogonal by Newton and Schulz' iteration, for matrices, as PyTorch defines it.
 
     m = m + (1 - momentum) (g - m);  x = g + momentum (m - g) with `nesterov`, m without;  x / max(|x|, eps), then
-    `ns_steps` times x = a x + (b S + c S S) x with S = x x^T;  p = p (1 - lr weight_decay) - lr' x. Computed in p's
-    dtype; PyTorch iterates in bfloat16, so its steps agree to two digits.
+    `ns_steps` times x = a x + (b S + c S S) x with S = x x^T;  p = p (1 - lr weight_decay) - lr' x. As PyTorch iterates
+    in bfloat16, each result inside the iteration is computed in float32 and rounded to the 8 bits of that.
 
     Parameters
     ----------
@@ -126,7 +126,8 @@ class Muon(UpdateRule):
 
     References
     ----------
-    Jordan et al., Muon: an optimizer for hidden layers in neural networks, 2024.
+    Jordan et al., Muon: an optimizer for hidden layers in neural networks, 2024. Dekker, A floating-point technique for
+    extending the available precision, 1971, for the rounding.
     """
 
     optional = ("weight_decay",)
@@ -177,17 +178,24 @@ class Muon(UpdateRule):
         x = g + momentum * (m - g) if options["nesterov"] else m
         rows, columns = p.shape
         a, b, c = options["ns_coefficients"]
+        x = _rounded(x.to(np.float32))
         x = x.T if rows > columns else x
-        x = x / maximum(sqrt(sum(x * x)), options["eps"].to(p.dtype))
+        x = _rounded(x / maximum(_rounded(sqrt(sum(x * x))), options["eps"].to(x.dtype)))
         for _ in range(options["ns_steps"]):
-            gram = matmul(x, x.T)
-            x = a * x + matmul(b * gram + c * matmul(gram, gram), x)
-        x = x.T if rows > columns else x
+            gram = _rounded(matmul(x, x.T))
+            x = _rounded(a * x + matmul(_rounded(b * gram + c * matmul(gram, gram)), x))
+        x = (x.T if rows > columns else x).to(p.dtype)
         if decay is not None:
             p = p * (1 - lr * decay).to(p.dtype)
         match = options["adjust_lr_fn"] == "match_rms_adamw"
         factor = 0.2 * math.sqrt(max(rows, columns)) if match else math.sqrt(max(1, rows / columns))
         return p - (lr * factor).to(p.dtype) * x, {"momentum_buffer": m}
+
+
+def _rounded(x: Any) -> Any:
+    """float32 rounded to 8 significant bits: c - (c - x) with c = (2^16 + 1) x; x where that overflows."""
+    c = x * 65537.0
+    return where(abs(c) < np.inf, c - (c - x), x)
 
 
 def _rms(x: Any) -> Any:
