@@ -6,15 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common.api import surface
-from common.nn.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from common.api.offered_transforms import offered_transforms
 from common.transforms import func, grad
 from dynamic.eager.function import EagerFunction, inlining
 
 Function = Callable[..., Any]
 
 
-def _as_function(transform: Function, module: str = "dynamic.func") -> Function:
+def _as_function(transform: Function, module: str) -> Function:
     """A transform whose result is one node: numbers are weak, inner functions are inlined; `module` offers it."""
 
     @functools.wraps(transform)
@@ -45,32 +44,4 @@ def _linearize(target: Function, *primals: Any) -> Any:
     return y, EagerFunction(push, always=True)
 
 
-TRANSFORMS: dict[str, Function] = surface.owned(
-    {
-        "grad": _as_function(grad.grad, "dynamic"),
-        "value_and_grad": _as_function(grad.value_and_grad, "dynamic"),
-        "vjp": _vjp,
-        "vmap": _as_function(func.vmap, "dynamic"),
-    },
-    "dynamic",
-)
-
-#: Those of `func`.
-FUNC: dict[str, Function] = {
-    **surface.owned(
-        {
-            **{
-                name: _as_function(getattr(func, name))
-                for name in ("chunk_vmap", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
-            },
-            "jvp": _jvp,
-            "linearize": _linearize,
-        },
-        "dynamic.func",
-    ),
-    "functional_call": functional_call,
-    "replace_all_batch_norm_modules_": replace_all_batch_norm_modules_,
-    "stack_module_state": stack_module_state,
-    "vjp": _vjp,
-    "vmap": TRANSFORMS["vmap"],
-}
+TRANSFORMS, FUNC = offered_transforms("dynamic", _as_function, _vjp, _jvp, _linearize)

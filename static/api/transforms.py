@@ -6,11 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common.api import surface
+from common.api.offered_transforms import offered_transforms
 from common.autograd.region_calls import regional
 from common.core import mode
 from common.core.tree import flatten
-from common.nn.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
 from static.jit.function import CompiledFunction
@@ -33,7 +32,7 @@ def _compiled(call: Function, around: Function) -> Any:
     return make(call, **_options(around))
 
 
-def _compiled_outside(transform: Function, module: str = "static.func") -> Function:
+def _compiled_outside(transform: Function, module: str) -> Function:
     """A transform whose functions are compiled when they are called outside a trace; `module` offers it."""
 
     @functools.wraps(transform)
@@ -93,32 +92,4 @@ def _linearize(function: Function, *primals: Any) -> Any:
     return _compiled(function, function)(*primals), jvp_fn
 
 
-TRANSFORMS: dict[str, Function] = surface.owned(
-    {
-        "grad": _compiled_outside(grad.grad, "static"),
-        "value_and_grad": _compiled_outside(grad.value_and_grad, "static"),
-        "vjp": _vjp,
-        "vmap": _compiled_outside(func.vmap, "static"),
-    },
-    "static",
-)
-
-#: Those of `func`.
-FUNC: dict[str, Function] = {
-    **surface.owned(
-        {
-            **{
-                name: _compiled_outside(getattr(func, name))
-                for name in ("chunk_vmap", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
-            },
-            "jvp": _jvp,
-            "linearize": _linearize,
-        },
-        "static.func",
-    ),
-    "functional_call": functional_call,
-    "replace_all_batch_norm_modules_": replace_all_batch_norm_modules_,
-    "stack_module_state": stack_module_state,
-    "vjp": _vjp,
-    "vmap": TRANSFORMS["vmap"],
-}
+TRANSFORMS, FUNC = offered_transforms("static", _compiled_outside, _vjp, _jvp, _linearize)
