@@ -279,6 +279,16 @@ class LlvmValue(ScalarValue):
         quotient = self._whole("sdiv", (zero | negate).select(1, divisor))
         return negate.select(-self, zero.select(0, quotient))
 
+    def _truncated(self, target: np.dtype[Any]) -> LlvmValue:
+        """``llvm.fptosi.sat``, which LLVM would compute lane by lane: convert what is in range, and choose the rest."""
+        info, bound = np.iinfo(target), 2.0 ** (8 * target.itemsize - 1)
+        inside = (self > -bound).select(self, -bound)
+        last = float(np.nextafter(self.dtype.type(bound), self.dtype.type(0)))
+        inside = (inside < last).select(inside, last)
+        whole = self._new(self._builder.fptosi(inside.ir, self._type(target)), target)
+        whole = (self >= bound).select(int(info.max), whole)
+        return (self != self).select(0, whole)
+
     def convert(self, dtype: Any) -> LlvmValue:
         """Convert to another dtype, see `common.compiler.primitives.convert`."""
         target = np.dtype(dtype)
@@ -289,6 +299,8 @@ class LlvmValue(ScalarValue):
         build, kind, unsigned = self._builder, self._type(target), self.dtype.kind in "ub"
         if self._float and target.kind == "f":
             return self._new((build.fpext if target.itemsize == 8 else build.fptrunc)(self.ir, kind), target)
+        if self._float and self._lanes > 1 and target.kind == "i" and target.itemsize >= 4:
+            return self._truncated(target)
         if self._float:
             return self._call(f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat", [target, self.dtype], target)
         if target.kind == "f":
