@@ -21,11 +21,13 @@ from static.passes.rematerialise import Rematerialiser, rematerialise
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
+from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
 from static.passes.turn_products import turn_products
 
 PIPELINE: tuple[Pass, ...] = (
-    remove_dead, simplify, fold_constants, merge_equal, turn_products, rematerialise, remove_dead,
+    remove_dead, simplify, fold_constants, merge_equal, take_apart, merge_equal, turn_products, rematerialise,
+    remove_dead,
 )  # fmt: skip
 #: Of these, those that leave regions alone.
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
