@@ -159,7 +159,8 @@ class Statements(Vectors):
             self.variables[name] = self.variables[counter]
             before = self.calls
             self.statements(node.body)
-            inner = any(isinstance(part, (ast.For, ast.While)) for part in parts(node) if part is not node)
+            # a loop that may end the kernel is made for what is rare
+            inner = any(isinstance(part, (ast.For, ast.While, ast.Return)) for part in parts(node) if part is not node)
             self.complete &= inner or self.calls > before
 
         def advance() -> None:

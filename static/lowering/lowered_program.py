@@ -199,9 +199,11 @@ def _step(
     checked = failing(items)
     errors = {number: ("", item.node.id) for number, item in enumerate([items[0], *checked])}
     step = Step(name, kernel.source(name), things, ints, groups, errors, cut=cut)
-    wrong = [call.errors for item in checked for call in item.calls if isinstance(call.errors, WrongIndex)]
+    calls = (call for item in dict.fromkeys(checked) for call in item.calls)
+    wrong = [call.errors for call in calls if isinstance(call.errors, WrongIndex)]
     if wrong:
-        step.wrong_index = WrongIndex([x.extents[0] for x in wrong], [x.dims[0] for x in wrong], wrap=False)
+        parts = [part for x in wrong for part in zip(x.extents, x.dims, x.wraps, strict=True)]
+        step.wrong_index = WrongIndex(*zip(*parts, strict=True))
     return step
 
 

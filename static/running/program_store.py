@@ -272,7 +272,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
     for call in frame.calls:
         errors = [(status, str(text), type(text) is Refusal, node) for status, (text, node) in call.errors.items()]
         wrong, own = call.wrong_index, call.construct
-        told = None if wrong is None else (wrong.extents, wrong.dims, wrong.wrap)
+        told = None if wrong is None else (wrong.extents, wrong.dims, wrong.wraps)
         kind = (
             None if own is None else (type(own).__name__, *(_named(getattr(own, f.name), numbers) for f in fields(own)))
         )

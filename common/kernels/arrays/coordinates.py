@@ -53,7 +53,7 @@ class WrongIndex(Mapping[int, str]):
     ----------
     extents : sizes of the indexed dimensions.
     dim : the first of them; or all, where they are not neighbours.
-    wrap : whether negative indices count from the end.
+    wrap : whether negative indices count from the end; of all, or of each.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class WrongIndex(Mapping[int, str]):
     'index 7 is out of bounds for dimension 1 with size 3'
     """
 
-    def __init__(self, extents: Sequence[Any], dim: int | Sequence[int], wrap: bool) -> None:
+    def __init__(self, extents: Sequence[Any], dim: int | Sequence[int], wrap: bool | Sequence[bool]) -> None:
         # the hint of a size that is not known is that of one call only
         self.extents = tuple(n.terms if isinstance(n, Dim) else n for n in extents)
         self.dims = tuple(dim + i for i in range(len(extents))) if isinstance(dim, int) else tuple(dim)
-        self.wrap = wrap
+        self.wraps = (wrap,) * len(self.extents) if isinstance(wrap, bool) else tuple(wrap)
 
     def __getitem__(self, status: int) -> str:
         return self.told(status, None)
@@ -92,7 +92,7 @@ class WrongIndex(Mapping[int, str]):
         if not isinstance(size, int):
             size = render(size) if env is None else evaluate(size, env)
         text = f"{told} is out of bounds for dimension {self.dims[position]} with size {size}"
-        return text if self.wrap else f"index out of range: {text}; indices must lie in [0, {size})"
+        return text if self.wraps[position] else f"index out of range: {text}; indices must lie in [0, {size})"
 
     def __iter__(self) -> Any:
         return iter(range(1, 1 + len(self.extents)))

@@ -269,7 +269,7 @@ def _samples(k: int, operation: str) -> Any:
     return samples
 
 
-#: What an op with one index per row does.
+#: What an op with one index per row does; those with several only read.
 _INDEXED = {
     "get": IndexUse(), "put": IndexUse(writes=True, join="add"), "add": IndexUse(writes=True, join="add"),
     "set": IndexUse(writes=True), "mul": IndexUse(writes=True, join="mul"),
@@ -296,7 +296,7 @@ def family(k: int) -> dict[str, Op]:
         operation = name.split("_")[1]
         return kernel(f"{name}{k}", (*inputs, *names), spec, _native(operation), oracle, rules, doc=doc, attrs=attrs,
                       node_name=node, samples=_samples(k, operation),
-                      indexed=_INDEXED.get(operation) if k == 1 else None)  # fmt: skip
+                      indexed=_INDEXED.get(operation) if k == 1 or operation == "get" else None)  # fmt: skip
 
     at = f"({listed},)"
     extreme_rules = tuple(rule("g, y, x, v", f"ties(g, y, x, v, {at}, dim, wrap)[{i}]") for i in range(2))

@@ -75,8 +75,7 @@ class _Builder(Indexed):
         self.row_values: dict[Any, Any] = {}
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Scratch] = {}
-        self.count = 0
-        self.column = "c"
+        self.column, self.count, self.now, self.safe = "c", 0, 0, set[int]()
         self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
 
     def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
@@ -139,6 +138,7 @@ class _Builder(Indexed):
         return [*self.rows, self.inner_loop(loop)]
 
     def stage(self, stage: int) -> None:
+        self.now = stage
         for item in self.group.items:
             if item.kind not in ("map", "lookup") or self.stages.is_full(item):
                 continue

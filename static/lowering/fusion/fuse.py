@@ -60,6 +60,7 @@ class _Fuser:
                 self.users.setdefault(buffer.id, []).append(item)
         self.readers = {buffer: {user.id for user in users} for buffer, users in self.users.items()}
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
+        self.state = {value.id for _, value in work.writes}
         self.later = MergePolicy(work.items, self.escapes)
         self.makers = {item.id: {b.maker.id for b in item.reads if b.maker is not None} for item in work.items}
         self.tallies = {item.id: _Tally.of(item) for item in work.items}
@@ -148,6 +149,8 @@ class _Fuser:
             return "threads can share loops that write at indices of one kind"
         if tally.gathers and tally.costly > tally.gathers:
             return "elements at indices are loaded faster where nothing costly is computed in between"
+        if tally.checks and not self.state.isdisjoint(self.near[a] | self.near[b]):
+            return "state is written once indices are known to be right"
         near = self.near[a] | self.near[b]
         arrays = len(near)
         if arrays > MAX_ARRAYS or arrays + tally.most_scratch > MAX_BUFFERS:
@@ -273,6 +276,7 @@ class _Tally:
     columns : the reductions of columns.
     puts, gathers : how many write at indices, and how many read elements there.
     maps, costly : how many are elementwise, and how many of these cost more than a load.
+    checks : how many check indices that they may compute.
     """
 
     count: int
@@ -281,19 +285,21 @@ class _Tally:
     gathers: int
     maps: int
     costly: int
+    checks: int
 
     @staticmethod
     def of(item: Item) -> _Tally:
         """That of one item."""
         is_map = item.kind == "map"
-        return _Tally(
-            1, (item,) * (item.kind == "cols"), item.puts, item.gathers, is_map, is_map and not is_cheap(item)
-        )
+        checks = item.gathers and bool(item.calls)
+        gathers, costly = item.gathers and not checks, is_map and not is_cheap(item) and not checks
+        return _Tally(1, (item,) * (item.kind == "cols"), item.puts, gathers, is_map, costly, checks)
 
     def __or__(self, other: _Tally) -> _Tally:
         maps, costly = self.maps + other.maps, self.costly + other.costly
         columns, puts, gathers = self.columns + other.columns, self.puts + other.puts, self.gathers + other.gathers
-        return _Tally(self.count + other.count, columns, puts, gathers, maps, costly)
+        checks = self.checks + other.checks
+        return _Tally(self.count + other.count, columns, puts, gathers, maps, costly, checks)
 
     @property
     def most_scratch(self) -> int:

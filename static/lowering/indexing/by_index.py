@@ -1,8 +1,9 @@
 """Reading and writing at indices that are data, as part of the loops around them.
 
-Indices are checked before (`static.lowering.indexing.index_checks`). What is written to begins as a copy, or as zeros;
-the loop that makes rows adds them, or stores them, at their places one after the other, in the order in which the op
-is defined.
+Indices are checked before (`static.lowering.indexing.index_checks`), but those that a loop computes, by a loop of the
+same kernel (`static.lowering.indexing.indexed_access`): they need not be stored. What is written to begins as a copy,
+or as zeros; the loop that makes rows adds them, or stores them, at their places one after the other, in the order in
+which the op is defined.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from static.lowering.ir.items import (
     Operand,
     Sizes,
     is_literal,
+    sizes_key,
     strip_ones,
 )
 from static.lowering.memory.update_in_place import begins_as_copy
@@ -78,6 +80,10 @@ class ByIndex(Checked):
 
     def take(self, node: Node) -> bool:
         """Rows or elements of a table, one per index, as a map that reads them; False if loops over them were short."""
+        if self.take_elements(node):
+            return True
+        if len(node.operands) > 2:
+            return False
         (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
         table, shape = self.layout(node.operands[0]), value.shape
         before, behind = table.strides[:dim], table.strides[dim + 1 :]
@@ -103,6 +109,36 @@ class ByIndex(Checked):
             results=[self.result(value)],
             after=after,
             at=AtIndex(table.shape[dim], table.strides[dim], wrap),
+        )
+        return True
+
+    def take_elements(self, node: Node) -> bool:
+        """Elements of a table at indices that are computed, or of which each has several, as a map that checks them.
+
+        So a loop that computes indices need not store them. False if elements share indices.
+        """
+        (value,), dim, (x, *given) = node.outputs, node.attrs["dim"], node.operands
+        table, indices, shape = self.layout(x), [self.layout(index) for index in given], value.shape
+        computed = any(isinstance(i.root, ArrayBuffer) and _is_computed(i.root) for i in indices)
+        if isinstance(table.root, Const) or not (computed or len(indices) > 1):
+            return False
+        if not all(_is_per_element(index, shape) for index in indices) or hint(numel(shape)) < SHORTEST_ROW:
+            return False
+        before, behind = table.strides[:dim], table.strides[dim + len(indices) :]
+        count = len(shape) - len(before) - len(behind)
+        row = self.operand(Layout(table.root, table.offset, shape, (*before, *(0,) * count, *behind), False), shape)
+        operands = [Operand(self.operand(index, shape), np.dtype(np.int64)) for index in indices]
+        (extent, *extents), (step, *steps) = (x[dim : dim + len(indices)] for x in (table.shape, table.strides))
+        self.item(
+            node,
+            "map",
+            strip_ones(shape),
+            function="take",
+            dtype=value.dtype,
+            operands=[Operand(row, value.dtype), *operands],
+            results=[self.result(value)],
+            calls=list(native_calls(node)),
+            at=AtIndex(extent, step, node.attrs.get("wrap", False), further=tuple(zip(extents, steps, strict=True))),
         )
         return True
 
@@ -163,6 +199,17 @@ def _is_ready(source: Layout) -> bool:
     """Whether a value lies in memory as it is, made by no loop of the program."""
     root = source.root
     return isinstance(root, ArrayBuffer) and source.dense and (root.maker is None or root.maker.kind == "native")
+
+
+def _is_computed(buffer: ArrayBuffer) -> bool:
+    """Whether a loop over elements makes an array."""
+    return buffer.maker is not None and buffer.maker.kind == "map" and bool(buffer.maker.function)
+
+
+def _is_per_element(index: Layout, shape: Sizes) -> bool:
+    """Whether each element of a shape has an index of its own."""
+    own = sizes_key(index.shape) == sizes_key(shape) and isinstance(index.root, ArrayBuffer)
+    return own and not any(is_literal(s, 0) and not is_literal(n, 1) for n, s in zip(shape, index.strides, strict=True))
 
 
 def _row(node: Node, how: IndexUse) -> Sizes:

@@ -154,12 +154,14 @@ class AtIndex(NamedTuple):
     extent, step : how many rows there are, and the stride from one to the next.
     wrap : whether negative indices count from the end.
     join : of what is put, the function that joins it with what is there; "" replaces that.
+    further : of an element at several indices, extents and strides of the dimensions behind the first one.
     """
 
     extent: Any
     step: Any
     wrap: bool
     join: str = ""
+    further: tuple[tuple[Any, Any], ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -178,8 +180,8 @@ class Item:
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
     apart : why it shares no kernel, where that is not obvious.
-    at : of a map that takes from, or puts to, rows at checked indices, its second operand. The first operand is what it
-        takes at index 0, or what it puts.
+    at : of a map that takes from, or puts to, rows at indices, its operands behind the first, which is what it takes at
+        index 0, or what it puts. It checks them itself if it has calls.
     copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
         lies at the same place: without them it may run in the memory of that array.
     after : results of acts, and of what prepares it, that come before it.

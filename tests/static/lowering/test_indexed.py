@@ -142,3 +142,97 @@ def test_threads_read_the_same_rows():
             compiled(arrays[0], np.append(arrays[1][:-1], 3000), arrays[2])
     finally:
         tw.set_num_threads(1)
+
+
+def between(t, x):
+    """Neighbours in a table at places that are computed."""
+    i = tw.floor(x).to(tw.int64)
+    w = x - i
+    return t[i] * tw.tanh(1 - w) + t[i + 1] * tw.tanh(w)
+
+
+def test_indices_that_are_computed_are_checked_by_the_loop_that_uses_them():
+    def given(n):
+        return floats(50), RNG.uniform(-48, 48, n).astype(np.float32)
+
+    assert_compiles(between, *(given(n) for n in (100, 1, 16, 0, 31, 33)))
+    compiled = tw.function(between)
+    compiled(*given(100))
+    assert names(compiled) == ["k"]
+    assert not any(step.name == "check" for step in program_of(compiled).steps)
+
+
+def warped(image, y, x, shift):
+    """Elements at two indices, of which the one varies with rows as it is made."""
+    i, j = tw.clamp(y[:, None] + shift, 0, 5).to(tw.int64), tw.clamp(x + shift, -11, 11).to(tw.int32).to(tw.int64)
+    return image[i, j] * shift + image[i - 6, j], tw.softmax(image[i, j], 1).sum(0)
+
+
+def test_elements_at_two_indices_are_read_by_the_loop_that_computes_them():
+    def given(n, m):
+        uniform = [RNG.uniform(0, 6, size).astype(np.float32) for size in (n, m, (n, m))]
+        return floats(6, 12), uniform[0], uniform[1] * 2, uniform[2]
+
+    compiled = assert_compiles(warped, given(9, 20), given(20, 17), given(1, 40), given(3, 16))
+    assert "get2" not in names(compiled)
+    assert_compiles(lambda t, i, j: t[i, j] * 2, (floats(7, 5), RNG.integers(-7, 7, 40), RNG.integers(-5, 5, 40)))
+
+
+def test_places_that_depend_on_what_has_been_taken():
+    def program(t, k, j):
+        return t[k[(j + 1) % 40] * 1 + 0] + t[k[j * 2 - j]], tw.gather(
+            tw.reshape(t, (4, 8)), 1, tw.reshape(j // 8, (4, 10))
+        )
+
+    j = RNG.permutation(40)
+    assert_compiles(program, (floats(32), RNG.integers(0, 32, 40), j))
+    compiled = tw.function(program)
+    with pytest.raises(IndexRangeError, match="index 32 is out of bounds for dimension 0 with size 32"):
+        compiled(floats(32), np.full(40, 32), j)
+    with pytest.raises(IndexRangeError, match="index 41 is out of bounds for dimension 0 with size 40"):
+        compiled(floats(32), np.zeros(40, np.int64), np.append(j[:-1], 41))
+
+
+@pytest.mark.parametrize("count", [16, 50])
+@pytest.mark.parametrize("at", [0, -1])
+def test_the_first_op_with_a_wrong_computed_index_is_named(count, at):
+    def program(t, x):
+        y = tw.tanh(x)
+        i = x.to(tw.int64)
+        a = t[i + 1]
+        return a * y + t[i]
+
+    x = RNG.uniform(0, 9, count).astype(np.float32)
+    compiled = tw.function(program)
+    compiled(floats(11), x)
+    x[at] = 10.5
+    with pytest.raises(IndexRangeError, match="index 11 is out of bounds for dimension 0 with size 11") as raised:
+        compiled(floats(11), x)
+    line = program.__code__.co_firstlineno + 3
+    assert f"test_indexed.py:{line}" in str(raised.value) + "".join(getattr(raised.value, "__notes__", ()))
+    for value in (np.nan, np.inf, -np.inf):
+        x[at] = value
+        if np.isnan(value):
+            compiled(floats(11), x)  # converts to 0
+        else:
+            with pytest.raises(IndexRangeError, match="index beyond"):
+                compiled(floats(11), x)
+
+
+def test_a_wrong_computed_index_leaves_state_alone():
+    cell = tw.nn.Parameter(tw.tensor(floats(4, 40)), requires_grad=False)
+
+    @tw.function
+    def step(t, x):
+        with tw.no_grad():
+            cell.mul_(2)
+            cell.add_(t[(x * 2).to(tw.int64)])
+            return cell * 3
+
+    x = RNG.uniform(0, 5, (4, 40)).astype(np.float32)
+    step(floats(10), x)
+    before = np.array(cell)
+    x[3, 39] = 7
+    with pytest.raises(IndexRangeError):
+        step(floats(10), x)
+    assert_all_same_bits([np.array(cell)], [before], "state")
