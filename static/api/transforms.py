@@ -9,6 +9,7 @@ from typing import Any
 from common.api.offered_transforms import offered_transforms
 from common.autograd.region_calls import regional
 from common.core import mode
+from common.core.errors import TraceError
 from common.core.tree import flatten
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
@@ -45,29 +46,44 @@ def _compiled_outside(transform: Function, module: str) -> Function:
     return bound
 
 
-def _needs_history(primals: Any) -> bool:
-    """Whether a pullback is to be differentiated itself: then it goes on from what the function has recorded."""
+def _recorded(function: Function, primals: Any) -> Function:
+    """What a pullback goes back through: outside a trace the function as one compiled node, which runs once.
+
+    A pullback that may be differentiated itself goes on from each op that the function records.
+    """
     leaves = flatten(primals)[0]
-    return mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.requires_grad for x in leaves)
+    nested = mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.requires_grad for x in leaves)
+    return function if nested or mode.current_trace() is not None else _compiled(function, function)
+
+
+def _require_pure(program: Any) -> None:
+    """Refuse a pullback in a trace, which would run a function again that has written something.
+
+    Raises
+    ------
+    TraceError : it has.
+    """
+    if program.newest.raw.effects:
+        raise TraceError(
+            f"a pullback of {program.__name__}, which draws random numbers or writes to tensors from outside, cannot "
+            "be called in a function that is being traced: call vjp() or linearize() there too"
+        )
 
 
 @functools.wraps(grad.vjp)
 def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
-    if mode.current_trace() is not None or _needs_history(primals):
-        return grad.vjp(function, *primals, has_aux=has_aux)
-
-    def pull(primals: Any, cotangents: Any) -> Any:
-        return grad.vjp(function, *primals, has_aux=has_aux)[1](cotangents)
-
-    returned, backward = _compiled(function, function)(*primals), _compiled(pull, function)
-
-    outputs, aux = grad.apart_from_aux("vjp(f, *primals)", returned) if has_aux else (returned, None)
-    grad.require_tensors("vjp(f, *primals)", flatten(outputs)[0], outputs)
+    program: Any = _recorded(function, primals)
+    y, pull, *aux = grad.vjp(program, *primals, has_aux=has_aux)
+    if program is function:
+        return y, pull, *aux
 
     def pullback(cotangents: Any) -> Any:
-        return backward(primals, cotangents)
+        if mode.current_trace() is None:
+            return pull(cotangents)
+        _require_pure(program)
+        return grad.vjp(function, *primals, has_aux=has_aux)[1](cotangents)
 
-    return (outputs, pullback, aux) if has_aux else (outputs, pullback)
+    return y, pullback, *aux
 
 
 @functools.wraps(func.jvp)
@@ -81,15 +97,21 @@ def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = Fals
 
 @functools.wraps(func.linearize)
 def _linearize(function: Function, *primals: Any) -> Any:
-    if mode.current_trace() is not None or _needs_history(primals):
-        y, push = func.linearize(function, *primals)
+    program: Any = _recorded(function, primals)
+    y, push = func.linearize(program, *primals)
+    if program is function:
         return y, regional(push)
-    push = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)
+    # what writes nothing may run again, as one program with its tangents
+    again = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)
 
     def jvp_fn(*tangents: Any) -> Any:
-        return push(primals, tangents)
+        if mode.current_trace() is not None:
+            _require_pure(program)
+        elif program.newest.raw.effects:
+            return push(*tangents)
+        return again(primals, tangents)
 
-    return _compiled(function, function)(*primals), jvp_fn
+    return y, jvp_fn
 
 
 TRANSFORMS, FUNC = offered_transforms("static", _compiled_outside, _vjp, _jvp, _linearize)

@@ -5,6 +5,7 @@ import pytest
 
 import dynamic
 import static
+from common.core.errors import TraceError
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import core, share
 
@@ -48,3 +49,37 @@ def test_gradients_of_transformed_calls(name):
             expected = expected or found
             for order, (a, b) in enumerate(zip(found, expected, strict=True), start=1):
                 assert_same_bits(a, b, f"order {order}, {tw.__name__}{', in a function' * wrapped}")
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_a_function_runs_once_however_often_its_pullback_is_called(tw):
+    x, count = tw.tensor([1.0, 2.0]), tw.zeros(1)
+
+    def counting(x):
+        with tw.no_grad():
+            count.add_(1)
+        return x * x * count
+
+    _, pull = tw.func.vjp(counting, x)
+    assert [pull(tw.ones(2))[0].tolist() for _ in range(2)] == [[2.0, 4.0]] * 2
+    _, push = tw.func.linearize(lambda x: counting(x) / 2, x)
+    assert [push(tw.ones(2)).tolist() for _ in range(2)] == [[2.0, 4.0]] * 2
+    assert count.item() == 2
+    y, push = tw.func.linearize(lambda x: x * tw.rand(2), x)
+    assert [push(x).tolist() for _ in range(2)] == [y.tolist()] * 2  # of the numbers that were drawn then
+    if tw is static:
+        with pytest.raises(TraceError, match="draws random numbers or writes"):
+            tw.function(push)(x)
+    norm = tw.nn.BatchNorm1d(2)
+    _, pull = tw.func.vjp(norm, tw.randn(4, 2))
+    pull(tw.ones(4, 2))
+    assert norm.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_a_pullback_of_a_pullback_by_the_same_name(tw):
+    x = tw.tensor([1.0, 2.0])
+    _, pull = tw.func.vjp(lambda x: x * x * x, x)
+    y, pull = tw.func.vjp(lambda c: pull(c)[0], x)
+    assert y.tolist() == [3.0, 24.0]
+    assert pull(tw.ones(2))[0].tolist() == [3.0, 12.0]
