@@ -140,30 +140,31 @@ def promotion_row(seconds: float) -> FeatureTime:
 def write_row(seconds: float) -> FeatureTime:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
-    from common.methods import in_place
     from common.tensor import write_log
+    from dynamic.eager import writing_kernels
 
-    x = tw.tensor(np.ones(8, np.float32))
+    x, one = tw.tensor(np.ones(8, np.float32)), tw.tensor(np.ones(8, np.float32))
     multiply: Any = x.mul_
     with tw.no_grad():
         calls = {
-            "on": inside(often(multiply, x), in_place, "log_write", write_log.log_write),
-            "off": inside(often(multiply, x), in_place, "log_write", lambda *_: None),
+            "on": inside(often(multiply, one), writing_kernels, "log_write", write_log.log_write),
+            "off": inside(often(multiply, one), writing_kernels, "log_write", lambda *_: None),
         }
         times = fastest(calls, seconds)
-    return FeatureTime("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])
+    return FeatureTime("log of writes (versions)", "x.mul_(y)", times["on"], times["off"])
 
 
 def view_row(seconds: float) -> FeatureTime:
     """The family of a tensor and its views, by which a write reaches the history of all."""
     import dynamic as tw
-    from common.tensor import record, view_families
+    from common.evaluate import specialise
+    from dynamic.eager import views
 
     x = tw.tensor(np.ones((2, 4), np.float32), requires_grad=True) * 1
     transpose: Any = x.t
     calls = {
-        "on": inside(often(transpose), record, "note_array", view_families.note_array),
-        "off": inside(often(transpose), record, "note_array", lambda *_: None),
+        "on": inside(often(transpose), views, "_shown", views._shown),
+        "off": inside(often(transpose), views, "_shown", lambda a, y, found: specialise.shown(found, y, a)),
     }
     times = fastest(calls, seconds)
     return FeatureTime("family of views", "x.t(), recorded", times["on"], times["off"])

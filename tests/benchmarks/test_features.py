@@ -1,9 +1,13 @@
 """The tables of what parts cost measure what they say."""
 
+import weakref
+
 import numpy as np
 
 import dynamic as tw
 from benchmarks import backward_passes, features
+from common.tensor import write_log
+from dynamic.eager import views
 
 
 def test_a_part_is_left_out():
@@ -17,6 +21,25 @@ def test_a_part_is_left_out():
     with tw.no_grad():
         assert unasked(x, x).requires_grad
         assert not whole(x, x).requires_grad
+
+
+def test_logs_and_families_are_left_out(monkeypatch):
+    calls, references = {}, []
+    monkeypatch.setattr(features, "fastest", lambda given, seconds: calls.update(given) or dict.fromkeys(given, 1.0))
+    monkeypatch.setattr(views, "ref", lambda x: references.append(x) or weakref.ref(x))
+    features.write_row(1.0)
+    for _ in range(2):  # until the kernel that writes is known
+        calls["on"]()
+    before = write_log.last_write
+    calls["off"]()
+    assert write_log.last_write == before
+    calls["on"]()
+    assert write_log.last_write > before
+    features.view_row(1.0)
+    calls["off"]()
+    assert references == []
+    calls["on"]()
+    assert len(references) == 100
 
 
 def test_every_feature_has_a_row():
