@@ -44,7 +44,7 @@ COSTLY = 140
 
 
 class _Outside(NamedTuple):
-    """What is before a loop: its last block, the number of the last register, and what has been spread there."""
+    """The code before a loop: its last block, the number of its last register, and the values spread there."""
 
     block: BasicBlock
     last: int

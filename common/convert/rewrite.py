@@ -303,7 +303,7 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """What is returned must have a value."""
+        """A returned name must have a value."""
         if node.value is not None:
             node.value = place(ast.Call(runtime("result", node), [self.visit(node.value)], []), node.value)
         return node

@@ -1,4 +1,4 @@
-"""What is made of an op's gradient rules: one function for a backward pass, and one that saves what it reads."""
+"""Code made of an op's gradient rules: one function for a backward pass, and one that saves what it reads."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Alive(Generic[T]):
 
 
 class WhileKeysLive(Generic[T, V]):
-    """What is known of objects while they live."""
+    """Facts about objects, kept while they live."""
 
     __slots__ = ("_entries",)
 
@@ -52,7 +52,7 @@ class WhileKeysLive(Generic[T, V]):
         self._entries: dict[int, tuple[ref[T], V]] = {}
 
     def get(self, key: T) -> V | None:
-        """What is known of an object; None if nothing is."""
+        """The fact about an object; None if there is none."""
         found = self._entries.get(id(key))
         return None if found is None else found[1]
 

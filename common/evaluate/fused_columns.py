@@ -21,7 +21,7 @@ _ROWS = LANES * mapped_sums.TOGETHER
 
 
 class FusedColumns(NamedTuple):
-    """What is summed over columns: ops, and where their results are; inputs are those of the kernel of rows."""
+    """Sums over columns: their ops, and the places of the results; inputs are those of the kernel of rows."""
 
     program: Program
     summed: Sequence[tuple[str, Any]]

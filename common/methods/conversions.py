@@ -70,7 +70,7 @@ def target_of(op: str, given: tuple[Any, ...], dtype: Any, device: Any) -> Any:
 
     Raises
     ------
-    ArgumentError, DTypeError, DeviceError : what they are is not to be had.
+    ArgumentError, DTypeError, DeviceError : they ask for a dtype or a device that does not exist here.
     """
     rest = list(given)
     if rest and isinstance(rest[0], TensorBase):

@@ -128,7 +128,7 @@ class _Conv(_ConvNd):
         return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _border(self) -> list[Any]:
-        """What is added before and after, the last dimension first."""
+        """The padding before and after, the last dimension first."""
         if self.padding == "valid":
             return [0] * (2 * self.rank)
         if self.padding == "same":

@@ -106,7 +106,7 @@ def _places(module: Any) -> Places:
 
 
 def _tied(places: Places, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What is chosen under one name of a parameter, under all its names."""
+    """The values chosen for parameters, each under all names of its parameter."""
     groups: dict[int, list[str]] = {}
     for name, (table, last) in places.items():
         if table[last] is not None:

@@ -44,7 +44,7 @@ _NUMBERS = frozenset(["alpha", "beta", "correction", "end", "eps", "fill_value",
 
 
 class PublicFunction(NamedTuple):
-    """What is known of a public function: its name, and which of its parameters are operands.
+    """A public function: its name, and which of its parameters are operands.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ _KIND = re.compile(r"'([\w.]+)'")
 def call_place(
     function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[PublicFunction, dict[str, Any]]:
-    """What is known of a call of a function that has no place of its own."""
+    """A function that has no place of its own, and the arguments of its call by name."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a function written in C
@@ -215,7 +215,7 @@ _ANY = ("Any", inspect.Parameter.empty)
 
 
 def _wrong(place: PublicFunction, arguments: dict[str, Any], error: BaseException) -> Iterator[str]:
-    """What is wrong with the arguments, the most certain first."""
+    """The faults of the arguments, the most certain first."""
     tensors = {key: arguments[key] for key in place.operands}
     numbers = {key: x for key, x in tensors.items() if isinstance(x, _NUMBER)}
     for key, x in tensors.items():

@@ -254,7 +254,7 @@ def _arrays(holders: Iterable[Any]) -> list[np.ndarray]:
 
 
 class _Again(NamedTuple):
-    """What it takes to run a function again.
+    """The state that running a function again needs.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class StandIn(TensorBase):
         raise MoreThanFormsError  # the class of the tensor decides which node is printed
 
     def describe_escape(self) -> EscapedTracerError:
-        """What is raised where an array is needed."""
+        """The error that is raised where an array is needed."""
         return EscapedTracerError(f"{self.name} stands for any tensor of its form")
 
     @staticmethod

@@ -159,13 +159,13 @@ class _Kernel:
         return [new for node in nodes for new in self.statement(node)]
 
     def value(self, node: ast.expr) -> ast.expr:
-        """What is assigned."""
+        """The assigned value."""
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self.expression(x)[0] for x in node.elts], ast.Load())
         return self.expression(node)[0]
 
     def target(self, node: ast.expr, value: ast.expr) -> ast.expr:
-        """What is assigned to."""
+        """The target of an assignment."""
         match node, value:
             case ast.Tuple(elts=targets), ast.Tuple(elts=values):
                 return ast.Tuple([self.target(a, b) for a, b in zip(targets, values, strict=True)], ast.Store())
@@ -252,7 +252,7 @@ def _asks_for_threads(node: ast.expr) -> bool:
 
 
 def _loaded(node: ast.expr) -> ast.expr:
-    """What is written to, as it is read."""
+    """The target of a write, as an expression that reads it."""
     return _parsed(ast.unparse(node))
 
 

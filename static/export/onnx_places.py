@@ -226,7 +226,7 @@ class WindowPlaces:
         self.padded = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in reach]
 
     def around(self) -> tuple[list[Any], list[Any]]:
-        """What is added before and after each dimension, or taken away."""
+        """The padding before and after each dimension; negative where it cuts."""
         ends = [m - n - p for m, n, p in zip(self.padded, self.image, self.padding, strict=True)]
         return [0] * self.lead + list(self.padding), [0] * self.lead + ends
 

@@ -24,7 +24,7 @@ def elements(shape: Any) -> float:
 
 
 def nanoseconds(node: Node) -> float:
-    """What it costs to compute a node again, in nanoseconds; inside a kernel that is there anyway."""
+    """The nanoseconds of computing a node again, inside a kernel that exists anyway."""
     op, out = node.op, node.outputs[0]
     assert op is not None
     if op.kind == "control":
@@ -44,7 +44,7 @@ def nanoseconds(node: Node) -> float:
 
 
 def cost_again(node: Node) -> float | None:
-    """What it costs to compute a node again; None for inputs and for what acts."""
+    """The cost of computing a node again; None for inputs and side effects."""
     return None if node.op is None or acts(node) else nanoseconds(node)
 
 

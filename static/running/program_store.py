@@ -292,7 +292,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
 
 
 def _named(x: Any, numbers: Mapping[Any, int]) -> Any:
-    """What is written of a construct: of a callback its number."""
+    """The stored form of a construct: of a callback its number."""
     return {"call": numbers[id(x["call"])]} if isinstance(x, dict) and "call" in x else x
 
 

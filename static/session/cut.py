@@ -134,7 +134,7 @@ class Cut:
 
     @property
     def guards(self) -> list[str]:
-        """What is relied on of sizes."""
+        """The assumptions about sizes."""
         return list(self._trace.dims.needed(self.nodes))
 
     def program(self, env: Mapping[Atom, int]) -> tuple[Graph, DimScope]:

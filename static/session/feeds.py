@@ -14,7 +14,7 @@ from static.session.graph_tensor import GraphTensor
 
 
 def feed(x: GraphTensor, value: Any) -> np.ndarray:
-    """What is fed for a tensor, as an array.
+    """The array that is fed for a tensor.
 
     Raises
     ------

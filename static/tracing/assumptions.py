@@ -57,7 +57,7 @@ class Facts:
             attributes.update(_attributes(module))
 
     def objection(self) -> str | None:
-        """What is different now, in words; None if nothing is."""
+        """The fact that has changed, in words; None if all hold."""
         if self._default != default_float():
             return f"the default dtype is {default_float()} now, it was {self._default}"
         if self._flushed != flushes():

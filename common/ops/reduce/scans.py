@@ -154,7 +154,7 @@ cummin_ = _running_op("cummin")
 
 
 def _shift_of(top: Any) -> Any:
-    """What is taken from exponents: the running maximum, 0 where that is infinite."""
+    """The shift of exponents: the running maximum, 0 where it is infinite."""
     return where(eq(top, _INF), 0, where(eq(top, -_INF), 0, top))
 
 

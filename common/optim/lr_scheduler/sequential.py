@@ -13,7 +13,7 @@ from common.optim.optimizer import Optimizer
 
 
 class _Several(LRScheduler):
-    """What is made of other schedulers."""
+    """A schedule made of other schedulers."""
 
     schedulers: list[LRScheduler]
 

@@ -241,7 +241,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _state_of(name: str, part: Any) -> Any:
-    """What is saved of a part."""
+    """The saved state of a part."""
     if isinstance(part, Generator):
         return part.get_state()
     if isinstance(part, np.random.Generator):

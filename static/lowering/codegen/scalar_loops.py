@@ -135,7 +135,7 @@ class _Writer:
         return ScalarLoop(kernel, self.ints, Group(body.items, (), (), None, 0), outputs, arguments)
 
     def begin(self) -> list[Any]:
-        """What is done before the iterations."""
+        """The statements before the iterations."""
         names = self.progress
         stop = f"done + {MOST_ITERATIONS}"
         known = self.parts.condition is None
@@ -148,7 +148,7 @@ class _Writer:
         ]
 
     def end(self) -> list[Any]:
-        """What is done after them."""
+        """The statements after the iterations."""
         told = ("done",) if self.parts.condition is None else ("done", "asking", "more")
         carried = [Store(Place(f"b{k}"), f"c{k}") for k in range(self.parts.n)]
         return [*carried, *(Store(Place(self.progress[name]), name) for name in told)]

@@ -268,7 +268,7 @@ class _Floor:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is counted of a group, so that two can be compared without going through their items.
+    """Counts of a group, by which two groups can be compared without going through their items.
 
     Attributes
     ----------
