@@ -74,8 +74,10 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return made
 
     def wide(self: Any, *others: Any, **options: Any) -> Any:
+        if self.__class__ not in KINDS or mode.tracing or mode.inference_seen:
+            return general(self, *others, **options)
         x = self.payload
-        if mode.tracing or mode.inference_seen or x.__class__ is not _ndarray or self.__class__ not in KINDS:
+        if x.__class__ is not _ndarray:
             return general(self, *others, **options)
         recorded = _grad_enabled()
         arrays: list[Any] = [x]
@@ -209,10 +211,10 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
     general = boundary.guarded(getattr(TensorBase, name), name)
 
     def method(self: Any, *given: Any, **options: Any) -> Any:
-        x = self.payload
-        if options or mode.tracing or mode.inference_seen or self.__class__ not in KINDS or x.__class__ is not _ndarray:
+        if self.__class__ not in KINDS or options or mode.tracing or mode.inference_seen:
             return general(self, *given, **options)
-        if x.flags.carray:
+        x = self.payload
+        if x.__class__ is _ndarray and x.flags.carray:
             if not (_grad_enabled() and is_recorded(self)) and (value := value_of(x, *given)) is not None:
                 if not filled(x, value):
                     x[...] = value

@@ -76,6 +76,22 @@ def test_a_method_without_its_tensor(name):
 
 
 @ENGINES
+@pytest.mark.filterwarnings("ignore")
+def test_no_method_is_confused_without_its_tensor(tw):
+    """Each, called on the class with something else in the tensor's place; what fits no parameters is Python's."""
+    wrong = {}
+    for name in (name for name in dir(tw.Tensor) if not name.startswith("__")):
+        method = getattr(tw.Tensor, name, None)
+        for given in ((0,), (0.5, 0), ("x",), (None,), ([], 1)) if callable(method) else ():
+            try:
+                method(*given)
+            except Exception as error:
+                if told := hostile.objection(error):
+                    wrong[name] = told
+    assert wrong == {}
+
+
+@ENGINES
 @pytest.mark.parametrize(("n", "part", "shape"), [(0, slice(None), (0, 0)), (2, slice(0, 0), (0, 2))])
 def test_jacobians_of_nothing(tw, n, part, shape):
     x = tw.ones(n)
