@@ -374,7 +374,10 @@ def _batched_forward(check: Check, place: int, shape: tuple[int, ...]) -> None:
             return check.tangents(place, forward_mode.make_dual(x.detach(), tangent))
 
     directions = np.asarray(check.rng.standard_normal((2, *shape)), x.dtype)
-    both = vmap(push)(wrap(directions))
+    try:
+        both = vmap(push)(wrap(directions))
+    except RuntimeError as error:
+        raise GradcheckError(f"While computing batched gradients, got: {error}") from error
     for i in range(2):
         for position, (a, b) in enumerate(zip(both, check.pushed(place, directions[i]), strict=True)):
             if not np.allclose(a.detach().numpy()[i], b, check.rtol, check.atol):

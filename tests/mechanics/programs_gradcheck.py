@@ -211,3 +211,24 @@ def a_result_that_is_an_argument_gives_its_memory_to_nobody(tw):
         x = _point(tw, 3)
         assert tw.autograd.gradcheck(Both.apply, (x,), **options)
         assert tw.autograd.gradcheck(lambda x: (x * x, x), (x,), **options)
+
+
+def what_cannot_be_batched_is_a_finding(tw):
+    class Draws(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            tw.randn_like(t)
+            return t * 2
+
+    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False,
+               "check_batched_grad": False}  # fmt: skip
+    for mode in BOTH:
+        assert tw.autograd.gradcheck(Draws.apply, (_point(tw, 2),), **options, **mode)
+        batched = {"check_batched_forward_grad": True, **options, **mode}
+        with pytest.raises(RuntimeError, match="While computing batched gradients, got: vmap: "):
+            tw.autograd.gradcheck(Draws.apply, (_point(tw, 2),), **batched)
+        assert not tw.autograd.gradcheck(Draws.apply, (_point(tw, 2),), raise_exception=False, **batched)
