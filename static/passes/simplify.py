@@ -9,7 +9,7 @@ from static.graph import Graph, Node, Value, rebuild
 
 
 def simplify(graph: Graph) -> Graph:
-    """x * 1 -> x;  x / 1 -> x;  -(-x) -> x;  reshape(x, shape of x) -> x;  expand(x, shape of x) -> x.
+    """x * 1 -> x;  x / 1 -> x;  x ** 1 -> x;  -(-x) -> x;  reshape(x, shape of x) -> x;  expand(x, shape of x) -> x.
 
     The records say which ops these are: `neutral`, `involution`, `form_only` of `common.core.op.Op`.
     """

@@ -119,7 +119,7 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 pow = elementwise(
     "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
-    draw=positive, versions=(1, 2, 3, 0.5, -1),
+    draw=positive, versions=(1, 2, 3, 0.5, -1), neutral=((1, 1),),
     costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", refuses="b",
 )  # fmt: skip
