@@ -124,6 +124,8 @@ def _kernel(source: str) -> Callable[..., int]:
     """The function behind an address, which reads and writes memory."""
     module, name, buffers, first, arguments, _ = parse(source)
     found: list[Callable[..., Any]] = []
+    # what lies at an address stays the same view of it, so the last one serves calls on the same memory
+    seen: list[tuple[Any, Any, Any]] = [(None, None, None)] * len(buffers)
 
     def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
         status[0] = 0
@@ -134,7 +136,11 @@ def _kernel(source: str) -> Callable[..., int]:
             for i, (dtype, ndim) in enumerate(buffers):
                 shape = tuple(ints[at : at + ndim])
                 at += ndim
-                arrays.append(_array(bufs[i], shape, dtype))
+                address, before, array = seen[i]
+                if address != bufs[i] or before != shape:
+                    array = _array(bufs[i], shape, dtype)
+                    seen[i] = bufs[i], shape, array
+                arrays.append(array)
             sizes = iter(ints[at : at + arguments.count(...)])
             given = found[0](*arrays[:first], *(next(sizes) if x is ... else x for x in arguments))
             for y, value in zip(arrays[first:], given if type(given) is tuple else (given,), strict=True):

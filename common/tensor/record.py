@@ -41,7 +41,7 @@ def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
     if op.attrs:
         return operands
     # a numpy scalar is an array here, though it passes for a Python number; arrays may be in another byte order
-    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else as_operand(x) for x in operands]
+    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else x for x in operands]
     targets = _cast_targets(op, tuple(_tier(x) for x in operands))
     if targets is None:
         return operands
@@ -211,7 +211,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def _record_traced(trace: OpenTrace, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if op.kind == "elementwise":
-        operands = cast_operands(op, operands)
+        operands = cast_operands(op, [as_operand(x) for x in operands])  # a size is a number
     payloads = [trace.payload(x) for x in operands]
     result = trace.record(op, payloads, attrs) if op.forward is not None else op(*payloads, **attrs)
     tensors = [trace.wrap(y) for y in (result if type(result) is tuple else (result,))]

@@ -12,6 +12,7 @@ from common.core.spec import numel
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
 from common.ops.math.arithmetic import zeros_like
+from common.ops.shape.cat import stack
 from common.ops.shape.view import reshape
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
@@ -197,7 +198,7 @@ def jacrev(
     func : of tensors; returns tensors in any structure, or ``(outputs, aux)`` with `has_aux`.
     argnums : which argument to differentiate with respect to, or several.
     has_aux : return ``(jacobian, aux)``.
-    chunk_size : how many rows to compute at once; all by default.
+    chunk_size : how many rows to compute at once; all by default. With 1 the pullback may do what `vmap` refuses.
 
     Returns
     -------
@@ -250,7 +251,11 @@ def _rows(pull: Function, leaves: Sequence[Any], structure: Any, position: int, 
         return pull(unflatten(structure, [*zeros[:position], cotangent, *zeros[position + 1 :]]))
 
     basis = reshape(lift(eye(count, dtype=here.dtype)), (count, *here.shape))
-    found, shape = flatten(vmap(row, randomness="same", chunk_size=chunk_size)(basis))
+    if chunk_size == 1 and int(count):  # no batch, so its rules do not apply
+        rows = [flatten(row(basis[i])) for i in range(int(count))]
+        found, shape = [stack(parts) for parts in zip(*(flat for flat, _ in rows), strict=True)], rows[0][1]
+    else:
+        found, shape = flatten(vmap(row, randomness="same", chunk_size=chunk_size)(basis))
     return unflatten(shape, [reshape(x, (*here.shape, *x.shape[1:])) for x in found])
 
 
