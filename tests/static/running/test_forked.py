@@ -65,10 +65,10 @@ MOMENTS = {
     "in the middle of a kernel": """
 from common.compiler import llvm_engine as engine
 emit, inside = engine.emit, threading.Event()
-def slowly(module, symbol):
+def slowly(module, symbol, *options):
     inside.set()
     time.sleep(0.1)
-    return emit(module, symbol)
+    return emit(module, symbol, *options)
 engine.emit = slowly
 for _ in range(2):
     inside.clear()
