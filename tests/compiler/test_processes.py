@@ -64,6 +64,6 @@ def test_two_processes_fill_one_cache(tmp_path):
     for process in processes:
         finish(process)
     files = [file.name for file in tmp_path.iterdir()]
-    assert len(files) == 12 + 1  # and the hash of the environment
+    assert len(files) in (12, 13)  # the hash of the environment is there where it cannot lie beside the package
     assert all(name.endswith(".kernel") for name in files)
     finish(start(MANY, tmp_path))
