@@ -230,7 +230,7 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
         raise IndexRangeError(
-            f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+            f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {shown(dim)})"
         )
     return dim % limit
 

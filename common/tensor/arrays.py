@@ -11,6 +11,7 @@ from common.core import mode
 from common.core.allocation import allocation_error, refuse_beyond_memory
 from common.core.dtypes import SUPPORTED, AbsentDType, default_float, int64, promote, unsupported
 from common.core.errors import ArgumentError, DTypeError
+from common.core.int_arguments import is_nested
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
 from common.core.sizes import Dim
@@ -20,6 +21,8 @@ from common.tensor.external_writes import lend
 
 #: The dtypes with ops, to look one up.
 OWN_DTYPES = frozenset(SUPPORTED)
+#: More dimensions than an array of numpy's has.
+_DEEPEST = 65
 
 
 def known_dtype(dtype: Any) -> np.dtype:
@@ -57,6 +60,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:
+        if is_nested(data):
+            raise ArgumentError("expected numbers: lists are nested too deeply, or one contains itself") from None
         if _holds_tensors(data):
             return to_array(_numbers(data), _promoted(data) if dtype is None else dtype)
         raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
@@ -93,8 +98,10 @@ def refuse_copied_rows(name: str, values: Any) -> None:
 
 
 def _first(data: Any) -> Any:
-    """A value, or the first inside nested lists."""
-    while isinstance(data, (list, tuple)) and data:
+    """A value, or the first inside nested lists, of which one may contain itself."""
+    for _ in range(_DEEPEST):
+        if not isinstance(data, (list, tuple)) or not data:
+            break
         data = data[0]
     return data
 

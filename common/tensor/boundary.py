@@ -34,7 +34,7 @@ _SYNTAX = frozenset(
      "__mod__", "__rmod__", "__imod__", "__divmod__", "__rdivmod__", "__pow__", "__rpow__", "__ipow__", "__matmul__",
      "__rmatmul__", "__and__", "__rand__", "__iand__", "__or__", "__ror__", "__ior__", "__xor__", "__rxor__",
      "__ixor__", "__lshift__", "__rlshift__", "__ilshift__", "__rshift__", "__rrshift__", "__irshift__", "__eq__",
-     "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__setattr__", "__delattr__", "__setstate__"]
+     "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__setattr__", "__delattr__", "__setstate__", "__len__"]
 )  # fmt: skip
 _SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",

@@ -360,6 +360,7 @@ NESTED.append(NESTED)
         lambda: dynamic.vmap(lambda x: x, out_dims=10**5000)(X),
         lambda: dynamic.grad(lambda x: x.sum(), argnums=(10**5000,))(X),
         lambda: X.expand(10**5000, 2, 3),
+        lambda: [getattr(X, name)(10**5000) for name in ("sum", "mean", "amax", "prod", "softmax", "cumsum")],
         lambda: dynamic.Tensor(-(10**5000)),
         lambda: dynamic.autograd.graph.RemovableHandle.go_beyond(range(2**40)),
         lambda: static.function(lambda x: static.prod(x, keepdim=NESTED))(np.ones(3)),

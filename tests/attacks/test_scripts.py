@@ -114,3 +114,33 @@ def test_what_runs_example_by_example_runs_for_none(tw, compiled):
         run = tw.function(mapped) if compiled else mapped
         assert run(tw.ones(0, 3)).shape == (0, 3)
         assert run(tw.ones(2, 3)).shape == (2, 3)
+
+
+NESTED: list[Any] = []
+NESTED.append(NESTED)
+ENDLESS: list[Any] = [1]
+ENDLESS.append(ENDLESS)
+DEEP: list[Any] = []
+for _ in range(5000):
+    DEEP = [DEEP]
+LOADERS: Any = dynamic.utils.data
+
+
+@pytest.mark.parametrize("values", [NESTED, DEEP, ENDLESS])
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_lists_without_end_are_no_tensor(tw, values):
+    for make in (tw.tensor, tw.Tensor, tw.FloatTensor, tw.as_tensor, lambda x: tw.Tensor(x, requires_grad=True)):
+        with pytest.raises(ArgumentError, match=r"nested too deeply, or (one )?contains itself"):
+            make(values)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda: LOADERS.BatchSampler(iter([1]), 2, False), lambda: LOADERS.SequentialSampler(iter([1])),
+        lambda: LOADERS.DataLoader([1], sampler=iter([1])), lambda: LOADERS.Subset([1], iter([0])),
+    ],
+)  # fmt: skip
+def test_the_length_of_what_has_none(of):
+    with pytest.raises(ArgumentError, match="has no len"):
+        len(of())
