@@ -52,7 +52,7 @@ TABLE: dict[str, list[Subgradient]] = {
         Subgradient("powers of two, where it jumps", "2^-exponent", ([1.0, -1.0, 4.0],), ([0.5, 0.5, 0.125],))
     ],
     # ------------------------------------------------------------------ kinks
-    "abs": [Subgradient("0", "0", ([0.0],), ([0.0],))],
+    "abs": [Subgradient("0", "0", ([0.0],), ([0.0],))], "i0e": [Subgradient("0", "0", ([0.0],), ([0.0],))],
     "smooth_l1_piece": [Subgradient("d = 0, beta <= 0", "0", ([0.0], [-1.0]), ([0.0], [-0.5]))],
     "smooth_l1_slope": [
         Subgradient("|d| = beta", "0 by d and beta, as beyond", ([-1.0], [-1.0], [1.0]), ([-1.0], [0.0], [0.0]))
@@ -101,7 +101,8 @@ TABLE: dict[str, list[Subgradient]] = {
         )
     ],
     # ------------------------------------------------------------------ jumps
-    "sign": _jump(0.0), "ceil": _jump(1.0), "floor": _jump(1.0), "round": _jump(0.5), "trunc": _jump(1.0),
+    "angle": _jump(0.0), "sign": _jump(0.0), "ceil": _jump(1.0), "floor": _jump(1.0), "round": _jump(0.5),
+    "trunc": _jump(1.0),
     "round_decimals": [Subgradient("everywhere, jumps too", "0 for x", ([0.5], [1.0]), ([0.0], None))],
     "round_tens": [Subgradient("everywhere, jumps too", "0 for x", ([0.5], [1.0]), ([0.0], None))],
     "frac": [Subgradient("everywhere, jumps too", "1", ([1.0],), ([1.0],))],
