@@ -101,7 +101,7 @@ def test_the_loop_stays_vectorised(dtype, monkeypatch):
     texts = []
     emit = llvm_engine.emit
     monkeypatch.setattr(llvm_engine, "emit", lambda module, *rest: (texts.append(str(module)), emit(module, *rest))[1])
-    monkeypatch.setattr("common.compiler.disk_cache.read", lambda key: None)
+    monkeypatch.setattr("common.compiler.disk_cache.read", lambda key, *_: None)
     compile_loop(f"sine_{np.dtype(dtype).name}_again", lambda x: elementary.sin(x), dtype)
     (text,) = (t for t in texts if "tw_beyond" in t)
     body = text[text.index("define i32 @twingrad_") :]
