@@ -317,9 +317,13 @@ def reduction(
 
 
 def channels(shape: Any, dims: tuple[int, ...]) -> tuple[int, int] | None:
-    """Where the dimensions that a reduction over the first and the last ones leaves begin and end; None for others."""
+    """Where the dimensions that a reduction over the first and the last ones leaves begin and end; None for others, and
+    for one channel, whose elements lie in order.
+    """
     kept = [d for d in range(len(shape)) if d not in dims]
     if not kept or kept[-1] - kept[0] + 1 != len(kept) or kept[0] == 0 or kept[-1] == len(shape) - 1 or 0 in shape:
+        return None
+    if prod(shape[d] for d in kept) == 1:
         return None
     return kept[0], kept[-1] + 1
 

@@ -221,7 +221,7 @@ def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
 def _ends(x: np.ndarray) -> tuple[Any, ...]:
     """The least and the largest element, NaN where there is one; nothing of no elements."""
     x = unrepeated(x)
-    return (np.minimum.reduce(x, None), np.maximum.reduce(x, None)) if x.size else ()
+    return (np.min(x), np.max(x)) if x.size else ()
 
 
 def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:

@@ -169,7 +169,7 @@ def borrow(array: Any, how: str) -> Any:
     exposure = exposed.get(id(owner))
     if exposure is None:
         Exposure(owner, how, own=True)
-    return np.asarray(memoryview(array)) if array.base is None else array  # type: ignore[arg-type]
+    return np.asarray(memoryview(array)) if array.base is None else array  # type: ignore[arg-type, unused-ignore]
 
 
 def _held(owner: ref[Any]) -> int:
@@ -181,7 +181,7 @@ def _held(owner: ref[Any]) -> int:
 @cache
 def _held_behind() -> int:
     """References to an array that nothing but a tensor's array of its memory holds."""
-    held: Any = np.asarray(memoryview(np.zeros(1)))  # type: ignore[arg-type]
+    held: Any = np.asarray(memoryview(np.zeros(1)))  # type: ignore[arg-type, unused-ignore]
     return _held(ref(held.base.obj))
 
 

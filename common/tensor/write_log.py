@@ -161,7 +161,7 @@ def _shares_elements(array: np.ndarray, place: Place) -> bool:
     if place is _EVERYTHING or (len(place) == 2 and array.flags.forc):
         return True
     try:
-        return np.shares_memory(array, np.asarray(_Written(*place)), max_work=_SEARCH)  # type: ignore[arg-type]
+        return np.shares_memory(array, np.asarray(_Written(*place)), max_work=_SEARCH)  # type: ignore[arg-type, unused-ignore]
     except np.exceptions.TooHardError:
         return True
 

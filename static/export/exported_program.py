@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from common.api.machine.scripting import refuse_extra_files
 from common.core.errors import ArgumentError
 from static.export import program_file
 
@@ -83,8 +84,7 @@ def save(ep: Any, f: Any, *, extra_files: Any = None, opset_version: Any = None,
     ------
     ArgumentError : extra files, which go into files of their own.
     """
-    if extra_files:
-        raise ArgumentError("export.save(): argument 'extra_files' must be empty: write files of your own beside it")
+    refuse_extra_files("export.save", extra_files)
     program_file.save(ep, f)
 
 
@@ -100,6 +100,5 @@ def load(f: Any, *, extra_files: Any = None, expected_opset_version: Any = None)
     ------
     StateError : the file is damaged, or holds no program.
     """
-    if extra_files:
-        raise ArgumentError("export.load(): argument 'extra_files' must be empty")
+    refuse_extra_files("export.load", extra_files)
     return program_file.load(f)

@@ -67,7 +67,7 @@ def shared(a: Any, b: Any) -> bool:
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)):
         return False
     try:
-        return np.shares_memory(a, b, max_work=_WORK)  # type: ignore[arg-type]  # the stubs know two numbers only
+        return np.shares_memory(a, b, max_work=_WORK)  # type: ignore[arg-type, unused-ignore]  # stubs of old
     except np.exceptions.TooHardError:
         return True
 

@@ -9,7 +9,17 @@ from common.kernels.arrays.sums import sum_oracle
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import each
 
-SHAPES = [(4, 3, 5), (2, 16, 32, 32), (33, 7, 9), (3, 5, 1, 2), (2, 3, 4, 5, 6), (5, 1, 7), (1, 4, 6), (2100, 2, 3)]
+SHAPES = [
+    (4, 3, 5),
+    (2, 16, 32, 32),
+    (33, 7, 9),
+    (3, 5, 1, 2),
+    (2, 3, 4, 5, 6),
+    (5, 1, 7),
+    (1, 4, 6),
+    (2100, 2, 3),
+    (6, 1, 50),
+]
 CALLS = {
     "left": lambda x, p: x * p,
     "right": lambda x, p: p - x,

@@ -5,6 +5,7 @@ A name has one entry: what a second module offers too is told in the entry of th
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -195,6 +196,8 @@ def entries() -> dict[str, list[Entry]]:
 
 def signature(function: Callable[..., Any]) -> str:
     """The parameters without annotations, and without numpy's names of PyTorch's."""
+    if isinstance(function, enum.EnumType):
+        return "(value)"  # Python's own signature is another in every version
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

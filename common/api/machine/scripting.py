@@ -102,7 +102,7 @@ def make(
                 "jit.save(): an eager engine has no program to write; use static.jit.trace and static.jit.save, or "
                 "save(module.state_dict(), f)"
             )
-        _no_extras("jit.save", _extra_files)
+        refuse_extra_files("jit.save", _extra_files)
         write(m, f)
 
     def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
@@ -120,7 +120,7 @@ def make(
         """
         if read is None:
             raise ArgumentError("jit.load(): an eager engine runs no programs; use static.jit.load(f)")
-        _no_extras("jit.load", _extra_files)
+        refuse_extra_files("jit.load", _extra_files)
         return read(f)
 
     def trace_module(mod: Any, inputs: Any, **options: Any) -> Any:
@@ -144,9 +144,15 @@ def make(
     }  # fmt: skip
 
 
-def _no_extras(who: str, extra: Any) -> None:
+def refuse_extra_files(who: str, extra: Any) -> None:
+    """Refuse files that PyTorch puts into the file of a program.
+
+    Raises
+    ------
+    ArgumentError : there are some.
+    """
     if extra:
-        raise ArgumentError(f"{who}(): argument '_extra_files' must be empty: write files of your own beside it")
+        raise ArgumentError(f"{who}(): there is no place for extra files: write files of your own beside it")
 
 
 def without(options: dict[str, Any]) -> dict[str, Any]:

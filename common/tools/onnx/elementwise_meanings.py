@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -282,8 +282,8 @@ _known_prod = MEANINGS["ReduceProd"]
 def _reduce_prod(a: Applied, x: Any, axes: Any = None) -> Any:
     if not isinstance(x, np.ndarray) or x.dtype.kind == "f":
         return _known_prod(a, x, axes)
-    dims = _axes(a, x.ndim, axes)
-    return x if dims is None else np.asarray(np.prod(x, tuple(dims), keepdims=bool(a.get("keepdims", 1))))
+    dims, kept = _axes(a, x.ndim, axes), cast("Any", bool(a.get("keepdims", 1)))  # the stubs' overloads want a literal
+    return x if dims is None else np.asarray(np.prod(x, tuple(dims), keepdims=kept))
 
 
 @of_tensors("ArgMax", "ArgMin")

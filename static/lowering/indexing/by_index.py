@@ -8,6 +8,9 @@ which the op is defined.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from common.core.op import IndexUse
@@ -99,17 +102,7 @@ class ByIndex(Checked):
         if uneven or hint(numel(run)) < SHORTEST_ROW:
             return False
         index, after = self.indices(node, found, shape, table.shape[dim])
-        self.item(
-            node,
-            "map",
-            strip_ones(shape),
-            function="take",
-            dtype=value.dtype,
-            operands=[Operand(row, value.dtype), index],
-            results=[self.result(value)],
-            after=after,
-            at=AtIndex(table.shape[dim], table.strides[dim], wrap),
-        )
+        self._taken(node, row, [index], AtIndex(table.shape[dim], table.strides[dim], wrap), after=after)
         return True
 
     def take_elements(self, node: Node) -> bool:
@@ -129,18 +122,17 @@ class ByIndex(Checked):
         row = self.operand(Layout(table.root, table.offset, shape, (*before, *(0,) * count, *behind), False), shape)
         operands = [Operand(self.operand(index, shape), np.dtype(np.int64)) for index in indices]
         (extent, *extents), (step, *steps) = (x[dim : dim + len(indices)] for x in (table.shape, table.strides))
-        self.item(
-            node,
-            "map",
-            strip_ones(shape),
-            function="take",
-            dtype=value.dtype,
-            operands=[Operand(row, value.dtype), *operands],
-            results=[self.result(value)],
-            calls=list(native_calls(node)),
-            at=AtIndex(extent, step, node.attrs.get("wrap", False), further=tuple(zip(extents, steps, strict=True))),
-        )
+        at = AtIndex(extent, step, node.attrs.get("wrap", False), further=tuple(zip(extents, steps, strict=True)))
+        self._taken(node, row, operands, at, calls=list(native_calls(node)))
         return True
+
+    def _taken(self, node: Node, row: Any, indices: Sequence[Operand], at: AtIndex, **more: Any) -> None:
+        """The map of a gather: rows of a table where its indices say."""
+        (value,) = node.outputs
+        self.item(
+            node, "map", strip_ones(value.shape), function="take", dtype=value.dtype,
+            operands=[Operand(row, value.dtype), *indices], results=[self.result(value)], at=at, **more,
+        )  # fmt: skip
 
     def put(self, node: Node, how: IndexUse) -> bool:
         """Rows that are written, or added, at an index each, by the loop that makes them; False if none does."""
