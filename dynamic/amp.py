@@ -2,8 +2,6 @@
 
 from common.api.machine.precision import *  # noqa: F403
 from common.api.machine.precision import __all__ as __all__
-from common.api.places import open_places
-from common.tensor import boundary
+from common.api.places import publish
 
-open_places(__name__)
-boundary.close(__name__)
+publish(__name__)

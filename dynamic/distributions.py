@@ -1,6 +1,6 @@
 """Probability distributions, under the names of `torch.distributions`."""
 
-from common.api.places import open_places
+from common.api.places import publish
 from common.distributions import *  # noqa: F403
 from common.distributions import ConstraintRegistry as ConstraintRegistry
 from common.distributions import LogitRelaxedBernoulli as LogitRelaxedBernoulli
@@ -12,7 +12,5 @@ from common.distributions import logits_to_probs as logits_to_probs
 from common.distributions import probs_to_logits as probs_to_logits
 from common.distributions import tril_matrix_to_vec as tril_matrix_to_vec
 from common.distributions import vec_to_tril_matrix as vec_to_tril_matrix
-from common.tensor import boundary
 
-open_places(__name__)
-boundary.close(__name__)
+publish(__name__)

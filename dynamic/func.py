@@ -1,20 +1,6 @@
 """Transforms of functions with the signatures of `torch.func`."""
 
-from typing import TYPE_CHECKING, Any
-
-from common.core import absent
-from common.tensor import boundary
+from common.api.places import publish
 from dynamic.eager.transforms import FUNC
 
-globals().update(FUNC)
-
-__all__ = list(FUNC)
-
-if TYPE_CHECKING:  # the names above are bound from one table, which type checkers cannot follow
-
-    def __getattr__(name: str) -> Any: ...
-
-else:
-    __getattr__ = absent.getter(__name__)
-
-boundary.close(__name__)
+__getattr__ = publish(__name__, FUNC)

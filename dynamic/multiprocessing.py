@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from common.api.machine.processes import *  # noqa: F403
 from common.api.machine.processes import __all__ as __all__
 from common.api.machine.processes import python_name
-from common.tensor import boundary
+from common.api.places import publish
 
 if not TYPE_CHECKING:
 
@@ -13,4 +13,4 @@ if not TYPE_CHECKING:
         return python_name(name)
 
 
-boundary.close(__name__)
+publish(__name__)

@@ -1,12 +1,9 @@
 """Random numbers: generators, their state, and draws."""
 
-from typing import TYPE_CHECKING
-
+from common.api.places import publish
 from common.api.surface import CREATION, DRAWS, owned
-from common.core import absent
 from common.random.forked_stream import fork_rng
 from common.random.generator import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from common.tensor import boundary
 from dynamic.eager.binding import bind_creation
 
 normal, rand, randint, randn, randperm = owned(
@@ -18,7 +15,4 @@ __all__ = [
     "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
-
-boundary.close(__name__)
+publish(__name__)

@@ -1,15 +1,6 @@
 """The CPU, as a device."""
 
-from typing import TYPE_CHECKING
-
 from common.api.machine.accelerators import CPU_SPACE
-from common.core import absent
-from common.tensor import boundary
+from common.api.places import publish
 
-globals().update(CPU_SPACE)
-__all__ = list(CPU_SPACE)
-
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
-
-boundary.close(__name__)
+__getattr__ = publish(__name__, CPU_SPACE)

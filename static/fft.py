@@ -1,6 +1,6 @@
 """The part of `torch.fft` for real numbers: the order of frequencies, and the frequencies."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.api import surface
 from common.ops.shape import spectra
@@ -9,9 +9,4 @@ from static.api.binding import bind, bind_creation
 _NAMES: dict[str, Any] = {**spectra.CREATION, **spectra.FUNCTIONS}
 __all__ = list(_NAMES)
 
-if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
-
-    def __getattr__(name: str) -> Any: ...
-
-else:
-    __getattr__, __dir__ = surface.on_demand(globals(), (bind, spectra.FUNCTIONS), (bind_creation, spectra.CREATION))
+__getattr__, __dir__ = surface.on_demand(globals(), (bind, spectra.FUNCTIONS), (bind_creation, spectra.CREATION))

@@ -1,6 +1,6 @@
 """Linear algebra under the names of `torch.linalg`; factorisations are LAPACK's, see docs/numerics.md."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.api import surface
 from common.core import errors
@@ -10,10 +10,5 @@ from static.api.binding import bind
 _FUNCTIONS: dict[str, Any] = dict(sorted(linalg_namespace.FUNCTIONS.items()))
 __all__ = list(_FUNCTIONS)
 
-if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
-
-    def __getattr__(name: str) -> Any: ...
-
-else:
-    __getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))
-    LinAlgError = errors.LinAlgError
+__getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))
+LinAlgError = errors.LinAlgError

@@ -1,13 +1,7 @@
 """Where the time of a program goes: a profiler in the shape of `torch.profiler`."""
 
-from typing import TYPE_CHECKING
-
-from common.core import absent
-from common.tensor import boundary
+from common.api.places import publish
 from common.tools.profiling.profiler import *  # noqa: F403  one list of names for both engines
 from common.tools.profiling.profiler import __all__ as __all__
 
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
-
-boundary.close(__name__)
+publish(__name__)

@@ -1,10 +1,10 @@
-"""PyTorch's longer paths: modules that forward to the engine's package, or have names of their own."""
+"""Modules of an engine as users see them, and PyTorch's longer paths, which forward to them or have own names."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -89,3 +89,34 @@ def open_places(package: str) -> None:
         there = vars(sys.modules[package]).setdefault(name, module)
         if there is not module:  # a function of that name, which the module's import may put the module in place of
             setattr(module, name, boundary.published(there))
+
+
+def publish(module: str, objects: Mapping[str, Any] | None = None, late: Sequence[str] = ()) -> Callable[[str], Any]:
+    """Open a module of an engine to users: absent names say why, longer paths lead here, errors are the library's.
+
+    Parameters
+    ----------
+    module : such as "dynamic.optim". A ``__getattr__`` of its own stays.
+    objects : by name, which the module offers and lists in ``__all__``.
+    late : modules below, each loaded when it is first asked for.
+
+    Returns
+    -------
+    callable
+        The module's ``__getattr__``; a module whose names come from `objects` assigns it, for type checkers.
+    """
+    space = vars(sys.modules[module])
+    if objects is not None:
+        space.update(objects)
+        space["__all__"] = [*objects, *space.get("__all__", ())]
+    if module.partition(".")[2] in PLACES:
+        open_places(module)
+
+    def module_getattr(name: str) -> Any:
+        if name in late:
+            return importlib.import_module(f"{module}.{name}")
+        return absent.refuse(module, name)
+
+    boundary.close(module)
+    getattr_of_module: Callable[[str], Any] = space.setdefault("__getattr__", module_getattr)
+    return getattr_of_module

@@ -1,10 +1,7 @@
 """Averages of parameters over training; the same functions in both engines."""
 
-from typing import TYPE_CHECKING
-
-from common.core import absent
+from common.api.places import publish
 from common.tools.averages import *  # noqa: F403
 from common.tools.averages import __all__ as __all__
 
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
+publish(__name__)

@@ -1,13 +1,7 @@
 """Timing of statements, with PyTorch's names."""
 
-from typing import TYPE_CHECKING
-
-from common.core import absent
-from common.tensor import boundary
+from common.api.places import publish
 from common.tools.timer import *  # noqa: F403
 from common.tools.timer import __all__ as __all__
 
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
-
-boundary.close(__name__)
+publish(__name__)

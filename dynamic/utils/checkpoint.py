@@ -1,8 +1,6 @@
 """Gradient checkpointing."""
 
-from typing import TYPE_CHECKING
-
-from common.core import absent
+from common.api.places import publish
 from common.transforms.checkpoint import (
     checkpoint,
     checkpoint_sequential,
@@ -12,5 +10,4 @@ from common.transforms.checkpoint import (
 
 __all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
-if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
+publish(__name__)

@@ -1,6 +1,6 @@
 """Graphs, curves, distributions, pictures and tables for TensorBoard, as in `torch.utils.tensorboard`."""
 
-from common.tensor import boundary
+from common.api.places import publish
 from common.tools.files import tensorboard
 
 
@@ -11,4 +11,4 @@ class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said
 
 __all__ = ["SummaryWriter"]
 
-boundary.close(__name__)
+publish(__name__)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from common.api.places import publish
 from common.autograd.forward_mode import *  # noqa: F403  the names are listed there
 from common.autograd.forward_mode import __all__ as __all__
 from common.autograd.forward_mode import current_level
 from common.core.errors import MissingAttributeError
-from common.tensor import boundary
 
 
 def __getattr__(name: str) -> Any:
@@ -15,4 +15,4 @@ def __getattr__(name: str) -> Any:
     raise MissingAttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-boundary.close(__name__)
+publish(__name__)

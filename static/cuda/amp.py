@@ -2,6 +2,6 @@
 
 from common.api.machine.precision import *  # noqa: F403
 from common.api.machine.precision import __all__ as __all__
-from common.tensor import boundary
+from common.api.places import publish
 
-boundary.close(__name__)
+publish(__name__)

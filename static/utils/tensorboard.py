@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from common.tensor import boundary
+from common.api.places import publish
 from common.tensor.base import TensorBase
 from common.tools.files import tensorboard
 from common.tools.pictures.picture import Picture
@@ -24,4 +24,4 @@ class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said
 
 __all__ = ["SummaryWriter"]
 
-boundary.close(__name__)
+publish(__name__)

@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from common.api.places import open_places
+from common.api.places import publish
 from dynamic.nn.modules import module
-
-open_places(__name__)
 
 __all__ = ["module"]
 
@@ -15,3 +13,6 @@ if not TYPE_CHECKING:
         import common.nn  # the same classes in both engines
 
         return getattr(common.nn, name)
+
+
+publish(__name__)
