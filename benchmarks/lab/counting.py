@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 
 from common.core.sizes import hint
+from static.graph.regions import iterations
 
 
 def kernels(function: Any) -> list[dict[str, Any]]:
-    """Return per kernel call its name, ops, lines, bytes, operations, and why neighbours are not part of it."""
+    """Return per kernel its name, ops, lines, bytes, operations, how often, and why neighbours are not part of it.
+
+    Where data decide how often, in branches and while loops, once is counted.
+    """
     if function is None:
         return []
     return [
         {"name": k.name, "ops": list(k.ops), "lines": list(k.lines), "reads": k.reads, "writes": k.writes,
-         "flops": k.flops, "refused": list(k.refused), "reused": list(k.reused)}
+         "flops": k.flops, "times": 1 if k.times is None else k.times,
+         "refused": list(k.refused), "reused": list(k.reused)}
         for k in function.explain().kernels
     ]  # fmt: skip
 
@@ -26,25 +31,33 @@ def graph(function: Any) -> dict[str, int] | None:
     """Return how many nodes of a graph compute, and what they read, write and compute if each runs alone."""
     if function is None:
         return None
-    newest = function.newest
-    program = newest.graph
     found = {"kernel_calls": 0, "moved_bytes": 0, "flops": 0}
+    _count(function.newest.graph, 1, found)
+    return found
 
-    def nbytes(value: Any) -> int:
-        return math.prod(hint(n) for n in value.spec.shape) * int(value.spec.dtype.itemsize)
 
-    for node in program.nodes:
-        if node.op is None or node.op.kind in ("view", "act") or node.name == "constant":
+def _count(graph: Any, times: int, found: dict[str, int]) -> None:
+    """Add the nodes of a graph that runs so many times; a region as often as its node says, or once if data decide."""
+    for node in graph.nodes:
+        for _, region in node.regions:
+            _count(region, times * hint(iterations(node) or 1), found)
+        if node.op is None or node.regions or node.op.kind in ("view", "act") or node.name == "constant":
             continue
-        found["kernel_calls"] += 1
-        found["moved_bytes"] += sum(map(nbytes, node.values)) + sum(map(nbytes, node.outputs))
+        found["kernel_calls"] += times
+        found["moved_bytes"] += times * sum(map(_nbytes, (*node.values, *node.outputs)))
         if node.op.kind in ("elementwise", "reduction"):
-            sizes = (math.prod(hint(n) for n in v.spec.shape) for v in (*node.values, *node.outputs))
-            found["flops"] += max(sizes)
+            found["flops"] += times * max(map(_elements, (*node.values, *node.outputs)))
         elif node.name in ("mm", "addmm"):
             a, b = (tuple(hint(n) for n in v.spec.shape) for v in list(node.values)[-2:])
-            found["flops"] += 2 * math.prod(a) * b[-1]
-    return found
+            found["flops"] += 2 * times * math.prod(a) * b[-1]
+
+
+def _elements(value: Any) -> int:
+    return math.prod(hint(n) for n in value.spec.shape)
+
+
+def _nbytes(value: Any) -> int:
+    return _elements(value) * int(value.spec.dtype.itemsize)
 
 
 def allocations(function: Any) -> Callable[[], None] | None:

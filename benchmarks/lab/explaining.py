@@ -94,7 +94,7 @@ def limits(found: dict[str, Any], last: float) -> None:
     if planned["moved_bytes"] is None:
         return
     memory = planned["moved_bytes"] / machine_["bandwidth"]
-    products = sum(k["flops"] for k in found["kernels"] if k["name"] == "gemm" or k["name"].startswith("conv"))
+    products = sum(k["times"] * k["flops"] for k in found["kernels"] if k["name"].startswith(("gemm", "conv")))
     compute = products / machine_["peak_float32"]
     console.wrapped(
         f"Limits: {amount(planned['moved_bytes'], 'B')} at {amount(machine_['bandwidth'], 'B/s')} (measured, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -20,8 +21,6 @@ from benchmarks.stats import Samples
 from benchmarks.workload import Workload
 
 KERNELS, EMPTY = waterfall.KERNELS, waterfall.EMPTY
-PARTS = 64
-"""Kernels that are timed one by one; of larger programs the remainder holds what is left."""
 
 
 class NotTheSame(RuntimeError):
@@ -80,7 +79,7 @@ def ladder(
     each: list[Samples] = []
     if apart is not None and apart.each:
         tell("each kernel on its own")
-        each = _each(apart, seconds / 3, clock)
+        each = _each(apart, seconds / 3)
     activity = watch.since()
     tell("memory, bytes and limits")
     counted = {name: _counted(rung, rungs, dynamic) for name, rung in rungs.items()}
@@ -92,7 +91,7 @@ def ladder(
         "peak_float64": limits.peak(static, "float64"),
     }
     parts = counting.kernels(planned.function)
-    shares = waterfall.waterfall(samples, each[: len(parts)], parts, machine)
+    shares = waterfall.waterfall(samples, each, parts, machine)
     record: dict[str, Any] = {
         "rungs": [
             {"name": name, "meaning": MEANING[name], "bits_equal": True, "call": stats.median(samples[name]).as_json(),
@@ -138,12 +137,30 @@ def _apart(rung: Rung) -> Any:
     return kernels_apart(function, *rung.inputs[-1])
 
 
-def _each(apart: Any, seconds: float, clock: str) -> list[Samples]:
-    """Seconds of each kernel run alone, without what starting it takes."""
-    runs: dict[str, Any] = {str(i): (run, [()]) for i, run in enumerate(apart.each[:PARTS])}
-    runs[EMPTY] = (apart.empty, [()])
-    found = measure.interleave(runs, seconds, minimum=5, batch_seconds=0.001, clock=clock)
-    return [found[str(i)] - found[EMPTY] for i in range(len(runs) - 1)]
+def _each(apart: Any, seconds: float) -> list[Samples]:
+    """Seconds of each kernel, without what starting it takes.
+
+    They run in the order of the program, since each reads what the others left: indices too. The clock is that of the
+    wall, which is read fast; a median over single calls does not see when other processes interrupt one.
+    """
+    now = time.perf_counter
+
+    def once() -> list[float]:
+        found = []
+        for run in apart.each:
+            start = now()
+            run()
+            middle = now()
+            apart.empty()
+            found.append(2 * middle - start - now())
+        return found
+
+    once()
+    rounds: list[Samples] = []
+    end = now() + seconds
+    while len(rounds) < 7 or (len(rounds) < 301 and now() < end):
+        rounds.append(np.median([once() for _ in range(9)], axis=0))
+    return list(np.array(rounds).T)
 
 
 def _counted(rung: Rung, rungs: dict[str, Rung], dynamic: ModuleType) -> dict[str, Any]:
@@ -161,9 +178,9 @@ def _counted(rung: Rung, rungs: dict[str, Rung], dynamic: ModuleType) -> dict[st
         found |= {name: own[name] for name in ("moved_bytes", "flops", "kernel_calls")} if own else {}
     elif rung.function is not None:
         parts = counting.kernels(rung.function)
-        found["kernel_calls"] = len(parts)
-        found["moved_bytes"] = sum(part["reads"] + part["writes"] for part in parts)
-        found["flops"] = sum(part["flops"] for part in parts)
+        found["kernel_calls"] = sum(part["times"] for part in parts)
+        found["moved_bytes"] = sum(part["times"] * (part["reads"] + part["writes"]) for part in parts)
+        found["flops"] = sum(part["times"] * part["flops"] for part in parts)
         found["arena_bytes"] = arena = rung.function.explain().arena_bytes
         found["footprint"] = arena + counting.bound_bytes(rung.function)
     return found

@@ -130,6 +130,12 @@ def branches(node: Node) -> list[tuple[Graph, tuple[int, ...]]]:
     return [(node.attrs[f"branch{i}"], node.attrs[f"uses{i}"]) for i in range(count)]
 
 
+def iterations(node: Node) -> Any:
+    """How often the region of a node runs, an int or a Dim; None where data decide."""
+    counts = node.op is LOOP and not node.attrs["counted"] and "condition" not in node.attrs
+    return node.attrs["length"] if counts else None
+
+
 class LoopParts:
     """The operands of a loop, by what they are."""
 

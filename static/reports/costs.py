@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from common.compiler.compile import Origin, origin
 from common.core.sizes import resolve
 from common.kernels.arrays.gemm import of_matrices
+from static.graph.regions import iterations
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, is_literal
 
@@ -33,6 +34,8 @@ class KernelCost:
     reads, writes : bytes; an array that it reads several times counts once, memory of its own not at all.
     flops : one per element and op, whatever the op, 2 m n k for a product of matrices, as much for a convolution;
         copies, gathers and sorts count none.
+    times : how often a call of the program runs it: in a loop as often as it iterates. None where data decide, in a
+        branch or a loop with a condition; 0 for control flow itself, whose kernels follow.
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
     parts : into how many parts its outermost loop is cut, for several threads.
@@ -47,6 +50,7 @@ class KernelCost:
     reads: int
     writes: int
     flops: int
+    times: int | None
     origin: Origin | None
     equal: int
     parts: int
@@ -61,6 +65,8 @@ class KernelCost:
             shown += f" (one pass over {self.equal} equal groups)"
         if self.parts > 1:
             shown += f" (in {self.parts} parts)"
+        if self.times not in (0, 1):
+            shown += f" ({self.times} times)" if self.times else " (as often as data decide)"
         if self.beside:
             shown += f" (beside {self.beside} others)"
         return f"{self.name}: {shown}  [{', '.join(self.lines[:4])}]  {counts}"
@@ -94,15 +100,25 @@ def kernels(program: LoweredProgram, layout: MemoryLayout, env: Any) -> list[Ker
     ----------
     layout, env : those of a plan of it.
     """
-    return [_kernel(own, step, shares, env) for own, step, shares in _walk(program, layout)]
+    return [_kernel(*found, env) for found in _walk(program, layout, 1, env)]
 
 
-def _walk(program: LoweredProgram, layout: MemoryLayout) -> Iterator[tuple[LoweredProgram, Step, tuple[int, int]]]:
+def _walk(
+    program: LoweredProgram, layout: MemoryLayout, times: int | None, env: Any
+) -> Iterator[tuple[LoweredProgram, Step, int | None, tuple[int, int]]]:
     others = {i: len(steps) - 1 for steps in layout.beside.values() for i in steps}
     for i, step in enumerate(program.steps):
-        yield program, step, (len(layout.shared.get(i, [step])), others.get(i, 0))
+        shares = (len(layout.shared.get(i, [step])), others.get(i, 0))
+        yield program, step, 0 if step.regions else times, shares
         for name, region in step.regions.items():
-            yield from _walk(region, layout.blocks[i].regions[name][0])
+            yield from _walk(region, layout.blocks[i].regions[name][0], _inside(step, times, env), env)
+
+
+def _inside(step: Step, times: int | None, env: Any) -> int | None:
+    """How often the regions of a step run, if the step runs so many times."""
+    node = step.groups[0].items[0].node
+    length = iterations(node)
+    return None if times is None or length is None else times * resolve(length, env)
 
 
 def arena(plan: Plan) -> list[Piece]:
@@ -129,9 +145,11 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} T{unit}"
 
 
-def _kernel(program: LoweredProgram, step: Step, shares: tuple[int, int], env: Any) -> KernelCost:
+def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tuple[int, int], env: Any) -> KernelCost:
     compiler = program.options.compiler
     counts = [_native_counts(step, env) if group.native else _counts(program, group, env) for group in step.groups]
+    if step.regions:
+        counts = [(0, 0, 0)]  # the kernels of its regions count what they read and write
     reads, writes, flops = (sum(column) for column in zip(*counts, strict=True))
     items = [item for group in step.groups for item in group.items]
     refused = (
@@ -146,6 +164,7 @@ def _kernel(program: LoweredProgram, step: Step, shares: tuple[int, int], env: A
         reads,
         writes,
         flops,
+        times,
         origin(of_matrices(step.source), compiler) or origin(step.source, compiler),
         len(step.groups),
         *shares,

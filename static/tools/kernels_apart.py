@@ -24,7 +24,8 @@ class KernelsApart:
     ----------
     empty : runs nothing, which is what starting a program takes.
     whole : runs all kernels in order.
-    each : runs one kernel each, in order; none where loops or branches decide what runs.
+    each : runs one kernel each, to be called in order, since a kernel may read indices that another has left where
+        later results lie; none where loops or branches decide what runs.
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Any]) -> None:

@@ -1,5 +1,7 @@
 """The ladder: the same bits on every rung, and segments that add up to the eager call."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,14 @@ def loop(x):
 def told(x):
     tw.print("sum {}", x.sum())
     return x * 2
+
+def scanned(rows, c):
+    return tw.scan(lambda c, a: (c * a + a, None), c, rows)[0]
+
+def written(rows, c):
+    for a in rows:
+        c = c * a + a
+    return c
 
 def wrong(x):
     return x + (1e-3 if "static" in tw.__name__ else 0.0)
@@ -140,6 +150,26 @@ def test_kernels_apart_work_on_copies():
         assert apart.whole() == apart.empty() == 0
     assert np.array_equal(before, model.weight.detach().numpy())
     assert len(apart.each) == len(step.explain().kernels)
+
+
+def test_each_kernel_is_timed_where_the_program_has_it():
+    """A kernel alone, over and over, would read indices where later results lie: a pooling's gradient crashed."""
+    order = []
+    apart = SimpleNamespace(each=[lambda i=i: order.append(i) for i in range(5)], empty=lambda: None)
+    found = ladders._each(apart, 0.0)
+    assert [len(samples) for samples in found] == [7] * 5
+    assert order == list(range(5)) * (len(order) // 5)
+
+
+@pytest.mark.parametrize("length", [3, 7])
+def test_what_a_loop_moves_is_counted_as_often_as_it_iterates(user, length):
+    """A scan by hand: in the graph it has `length` times the bytes of its body, and so have its kernels."""
+    scanned = climbed(user("scanned", args=f"f32[{length},6], f32[6]"))
+    written = climbed(user("written", args=f"f32[{length},6], f32[6]"))
+    for name in ("graph, node by node", rungs.SINGLE):
+        ours, theirs = ({r["name"]: r for r in found["rungs"]}[name] for found in (scanned, written))
+        assert ours["flops"] == theirs["flops"] == 2 * 6 * length
+        assert theirs["moved_bytes"] <= ours["moved_bytes"] <= 2 * theirs["moved_bytes"]
 
 
 def test_a_way_keeps_what_it_made_and_overrules_options():

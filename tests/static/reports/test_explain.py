@@ -228,3 +228,20 @@ def test_a_convolution_and_its_gradients_count_two_operations_per_output_and_wei
     f(np.ones((2, 4, 8, 8), np.float32), np.ones((6, 4 // groups, 3, 3), np.float32), np.ones(6, np.float32))
     found = [kernel.flops for kernel in f.explain().kernels if kernel.name.startswith("conv")]
     assert found == [2 * (2 * 6 * (8 // stride) ** 2) * (4 // groups * 9)] * 3
+
+
+def test_kernels_of_loops_say_how_often_they_run():
+    def rows(x):
+        return static.scan(lambda c, a: (c * a, None), x[0], x)[0]
+
+    def steps(x):
+        return static.while_loop(lambda c: c.sum() < 100, lambda c: c + 1, x[0])
+
+    x = np.ones((5, 4), np.float32)
+    scan, loop = static.function(rows), static.function(steps)
+    scan(x), loop(x)
+    inside = [k for k in scan.explain().kernels if "mul" in k.ops]
+    assert [k.times for k in inside] == [5]
+    assert "(5 times)" in str(inside[0])
+    assert [k.times for k in scan.explain().kernels if k.name == "loop"] == [0]
+    assert {k.times for k in loop.explain().kernels if "add" in k.ops} == {None}
