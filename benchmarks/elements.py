@@ -131,7 +131,7 @@ def _bound(element: Element, framework: Any) -> Call:
 
 
 class ElementTime(NamedTuple):
-    """What was measured: milliseconds, and the ratio where there is a peer."""
+    """A measurement: milliseconds, and the ratio where there is a peer."""
 
     label: str
     dtype: str

@@ -30,7 +30,7 @@ NO_KERNEL = 64
 
 
 class Growth(NamedTuple):
-    """What one graph took: its nodes, and processor seconds per phase."""
+    """The cost of one graph: its nodes, and processor seconds per phase."""
 
     nodes: int
     seconds: dict[str, float]

@@ -48,7 +48,7 @@ class Reference(NamedTuple):
         return self.bend if wide or self.bend32 is None else self.bend32
 
     def inside(self, *arrays: np.ndarray) -> np.ndarray:
-        """Which points are in the domain."""
+        """Mask of the points in the domain."""
         with np.errstate(all="ignore"):
             # float32 would round the bounds
             within = np.all([(x >= np.float64(self.low)) & (x <= np.float64(self.high)) for x in arrays], axis=0)

@@ -60,7 +60,7 @@ def without_starts(effort: Effort) -> Effort:
 
 @dataclass
 class Result:
-    """What was found about one workload. Timings stay empty if a bit differs."""
+    """The findings about one workload. Timings stay empty if a bit differs."""
 
     workload: Workload
     differences: list[str] = field(default_factory=list)

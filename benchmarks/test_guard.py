@@ -19,7 +19,7 @@ def decided(x: Any) -> Any:
 
 
 def straight(x: Any) -> Any:
-    """What the path of positive sums computes, and what its decisions ask for."""
+    """The path of positive sums, and the conditions of its decisions."""
     y = x * 2
     first = y.sum() > 0
     y = y.tanh() * x

@@ -101,7 +101,7 @@ def peak_of_training(framework: str, name: str) -> int:
 
 
 def run(program: str, *arguments: str) -> int:
-    """What a program prints, in a new process."""
+    """Run a program in a new process, and read the number that it prints."""
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, env=child_environment(), cwd=ROOT, capture_output=True, text=True, check=True)
     return int(done.stdout)

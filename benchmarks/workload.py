@@ -78,7 +78,7 @@ class Workload(ABC):
 
     @property
     def key(self) -> str:
-        """What a new process finds the workload by, see `benchmarks.lab.target.find`."""
+        """The key by which a new process finds the workload, see `benchmarks.lab.target.find`."""
         return self.name
 
     @property

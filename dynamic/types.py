@@ -1,4 +1,4 @@
-"""What annotations of programs call the kinds of arguments."""
+"""PyTorch's names of argument types, for annotations."""
 
 from common.api.places import publish
 from common.api.type_names import *  # noqa: F403

@@ -21,7 +21,7 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Agreement:
-    """What the first call of a peer returned, beside `dynamic`.
+    """A peer's first results, compared with `dynamic`'s.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class _Handler(ctypes.Structure):
 
 
 class Counter:
-    """What is counted.
+    """Counts of allocations.
 
     Attributes
     ----------

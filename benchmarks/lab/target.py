@@ -24,7 +24,7 @@ SEEDS = (0, 1)
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured, as plain data: a new process finds the same.
+    """The program to measure, as plain data: a new process finds the same.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class UserProgram(Workload):
 
     @property
     def title(self) -> str:
-        """What is measured, in a line."""
+        """The program to measure, in a line."""
         return f"{self.about} [{self.mode}]" if self.about else self.mode
 
     def _mode(self, thing: Any) -> str:

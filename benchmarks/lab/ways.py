@@ -29,7 +29,7 @@ class Way(ModuleType):
         self.made: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the engine has."""
+        """Any other attribute of the engine."""
         return getattr(self.engine, name)
 
     def function(self, target: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -77,7 +77,7 @@ def in_all(results: Mapping[str, str]) -> str:
 
 
 class Hashes(NamedTuple):
-    """What `passport` says of a program run in one way.
+    """The hashes of a program run in one way.
 
     Attributes
     ----------

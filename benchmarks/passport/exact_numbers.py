@@ -13,7 +13,7 @@ GOLDEN, FIRST, SECOND = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1C
 
 
 class ExactNumbers:
-    """What the samples of ops ask of `numpy.random.Generator`, whose own streams may change with numpy.
+    """Exact random numbers for the samples of ops: streams of `numpy.random.Generator` may change with numpy.
 
     Source of the bits: SplitMix64 (Steele, Lea and Flood, 2014). Normal numbers are sums of twelve uniform ones, less
     six, which needs no elementary function.

@@ -26,7 +26,7 @@ OF_PYTHON = ("workload/charlm", "workload/gpt", "workload/lstm")
 
 @dataclass(frozen=True)
 class Record:
-    """What a program was given, and what it made of it; None is a gradient that is not there."""
+    """The arguments and results of a program; None is a gradient that is not there."""
 
     inputs: list[Array]
     results: list[Array | None]
@@ -141,7 +141,7 @@ def _leaves(tw: Any, operands: Iterable[Any]) -> list[Any]:
 
 
 def _cotangents(op: Any, numbers: ExactNumbers, operands: Iterable[Any], attrs: dict[str, Any]) -> list[Array]:
-    """What gradients of a sample begin with: of each result that has a history, numbers of its shape."""
+    """The first cotangents of a sample: for each result that has a history, numbers of its shape."""
     import dynamic
 
     made = apply(op, _leaves(dynamic, operands), attrs)

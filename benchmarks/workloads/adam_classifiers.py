@@ -17,7 +17,7 @@ class ClassifierAdam(Workload):
 
     @property
     def title(self) -> str:
-        """What is trained, with its sizes."""
+        """The title, with the sizes that are trained."""
         return f"MLP {'-'.join(map(str, self.widths))}, relu, cross-entropy, batch {self.batch}, Adam step"
 
     def inputs(self) -> list[Inputs]:

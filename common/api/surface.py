@@ -153,7 +153,7 @@ ENGINE_NAMES = ("Tensor", "compile", "function", *MODULES)
 
 
 def as_they_are(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """What needs no binding: the same in both engines."""
+    """Objects that need no binding, because they are the same in both engines."""
     return {name: boundary.published(x) for name, x in objects.items()}
 
 

@@ -1,4 +1,4 @@
-"""What annotations of programs call the kinds of arguments."""
+"""PyTorch's names of argument types, for annotations."""
 
 import os
 from typing import IO, Any

@@ -33,7 +33,7 @@ from common.tensor.write_log import writes_to
 
 
 class _Dual(NamedTuple):
-    """What a level knows of a tensor.
+    """A tensor's tangent at one level.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Level:
         return leaf
 
     def saved_tensors(self, node: Node) -> Sequence[Any]:
-        """What a node has saved, as tensors with the tangents of the operands and results that they were."""
+        """A node's saved values, as tensors with the tangents of the operands and results that they were."""
         saved, known = saved_tensors(node), self._nodes.get(node)
         if known is None or node.op.kind in ("region", "function", "compiled"):
             return saved
@@ -302,7 +302,7 @@ def shows(y: Any, x: Any) -> bool:
 
 
 def _writes(tangent: Any) -> int:
-    """What changes with each write to a tangent: their number; in a trace, its payload."""
+    """A number that changes with each write to a tangent: a count of writes; in a trace, the payload."""
     payload = getattr(tangent, "payload", None)
     return writes_to(payload) if isinstance(payload, np.ndarray) else id(payload)
 

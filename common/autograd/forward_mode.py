@@ -20,7 +20,7 @@ from common.tensor.write_log import owner_of
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns.
+    """The result of `unpack_dual`.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ _OF_NODE = frozenset(("metadata", "name", "next_functions", "register_hook", "re
 
 
 class FunctionCtx:
-    """What `forward` hands to `backward`; takes any attributes, which `grad_fn` of the results shows too.
+    """The context that `forward` hands to `backward`; takes any attributes, which `grad_fn` of the results shows too.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept.
+        """The tensors that `save_for_backward` kept.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class SavedForBackward(NamedTuple):
 
 
 class PackedForBackward(NamedTuple):
-    """What a pack hook made of a saved tensor; `edge` and `output` as for `SavedForBackward`."""
+    """The object that a pack hook made of a saved tensor; `edge` and `output` as for `SavedForBackward`."""
 
     slot: PackedValue
     edge: Edge
@@ -134,7 +134,7 @@ class PackedForBackward(NamedTuple):
     payload: None = None  # no array that a write could reach
 
     def restore(self, node: Node | None) -> TensorBase:
-        """What the unpack hook returns, with the history of the saved tensor."""
+        """The unpack hook's result, with the history of the saved tensor."""
         return unpacked(self.slot.open(), _edge_of(self, node), alone=True)
 
 

@@ -1,4 +1,4 @@
-"""What a user's Function has marked as overwritten, and kept, against what it was given and returns."""
+"""The marks of a user's Function (overwritten, kept), checked against its arguments and results."""
 
 from __future__ import annotations
 

@@ -29,5 +29,5 @@ class set_multithreading_enabled(Switching):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` was told last; True by default."""
+    """The last setting of `set_multithreading_enabled`; True by default."""
     return _enabled.get()

@@ -13,7 +13,7 @@ waiting: list[tuple[int, Callable[[], Any]]] = []
 
 
 class ExecutionEngine:
-    """What PyTorch has as ``Variable._execution_engine``."""
+    """PyTorch's ``Variable._execution_engine``."""
 
     @staticmethod
     def queue_callback(callback: Callable[[], Any]) -> None:

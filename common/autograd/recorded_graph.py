@@ -34,7 +34,7 @@ class GradientEdge(NamedTuple):
 
     @property
     def ownership_token(self) -> None:
-        """What keeps the node alive in PyTorch; here `node` does."""
+        """In PyTorch this keeps the node alive; here `node` does."""
         return None
 
     @property

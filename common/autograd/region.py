@@ -35,7 +35,7 @@ def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: se
 
 
 class Recorded(NamedTuple):
-    """What a region recorded; its nodes have numbers from `start`.
+    """The tape of a region; its nodes have numbers from `start`.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class RegionOp:
     def contributions(
         self, inner: Recorded, cotangents: Sequence[Any], needs: Sequence[Any], retain: bool = True
     ) -> tuple[Any, ...]:
-        """What cotangents of the results contribute to the inputs: where that is recorded, as results of one node.
+        """Contributions of the results' cotangents to the inputs: results of one node, if the pass is recorded.
 
         Parameters
         ----------

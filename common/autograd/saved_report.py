@@ -96,7 +96,7 @@ class SavedReport:
 
 
 def saved_report(roots: Any) -> SavedReport:
-    """What the graph of `roots` keeps in memory for backward; storages that several nodes share count once.
+    """Report the memory that the graph of `roots` keeps for backward; storages that several nodes share count once.
 
     Parameters
     ----------

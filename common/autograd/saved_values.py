@@ -137,7 +137,7 @@ def _raw(name: str) -> property:
 
 
 def _of_function(node: Node) -> tuple[Any, ...]:
-    """What a `Function` saved for its `backward`.
+    """The values that a `Function` saved for its `backward`.
 
     Raises
     ------

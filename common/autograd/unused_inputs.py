@@ -79,7 +79,7 @@ def _described(position: int, x: Any) -> str:
 
 
 def _reasons(roots: Sequence[Any], x: Any, order: Sequence[Node]) -> Iterator[str]:
-    """What the graph knows about the end of the path."""
+    """Reasons for the end of the path, from the graph."""
     if not isinstance(x, TensorBase):
         return
     passed = [found for found in order if any(_id(edge) == _id(x.edge) for edge in found.edges)]

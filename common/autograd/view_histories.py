@@ -257,7 +257,7 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
 
 
 def replayed_from(base: Any, steps: tuple[ViewStep, ...]) -> Any:
-    """What a chain of view ops shows of a tensor."""
+    """Apply a chain of view ops to a tensor."""
     x = base
     for step in steps:
         x = step.taken(apply(step.op, (x,), step.attrs))

@@ -218,7 +218,7 @@ class Flow:
         return kinds
 
     def _as_it_is(self) -> str:
-        """What stands at the end of a loop that LLVM neither unrolls nor makes vectors of."""
+        """The metadata of a loop that LLVM neither unrolls nor vectorises."""
         self._count += 1
         name = f"!{_FIRST_NOTE + self._count}"
         self.notes.append(f"{name} = distinct !{{{name}, {_AS_IT_IS}}}")

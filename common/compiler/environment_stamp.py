@@ -81,7 +81,7 @@ def version_file(name: str) -> Path | None:
 
 
 def _cpu() -> bytes | None:
-    """What Linux says of the first processor, without its present speed."""
+    """Linux's description of the first processor, without its present speed."""
     try:
         with Path("/proc/cpuinfo").open("rb") as file:
             text, end, _ = file.read(16384).partition(b"\n\n")

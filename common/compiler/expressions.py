@@ -198,7 +198,7 @@ class Expressions(Operands):
 
     # ---------------------------------------------------------------- calls
     def call(self, node: ast.expr) -> Register | None:
-        """What a call returns; None for nothing."""
+        """Write a call; None for a function without a result."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
             raise Refused("only functions are called, by their names and without keywords")
         name = node.func.id

@@ -84,14 +84,14 @@ def native(source: str) -> tuple[str, str]:
 
 
 def take_error() -> BaseException:
-    """What the kernel that this thread has run last has raised."""
+    """Take the exception that the last kernel of this thread raised."""
     error, _raised.error = _raised.error, None
     assert isinstance(error, BaseException)
     return error
 
 
 class HostKernel(NamedTuple):
-    """What the source of a kernel says.
+    """The source of a kernel that calls Python, parsed.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class HostKernel(NamedTuple):
 
 
 def parse(source: str) -> HostKernel:
-    """What a source of `host_call` says."""
+    """Parse a source of `host_call`."""
     from ast import literal_eval
 
     head, forms, words = source.splitlines()
@@ -158,7 +158,7 @@ def is_host(call: NativeCall) -> bool:
 
 
 def function_of(call: NativeCall) -> Callable[..., Any]:
-    """What a call of `host_call` computes, as a function of arrays alone; its module is imported when it runs."""
+    """The computation of a `host_call`, as a function of arrays alone; its module is imported when it runs."""
     module, name, buffers, _, words, _ = parse(call.source)
     sizes = iter(call.ints[sum(ndim for _, ndim in buffers) :])
     values = [next(sizes) if x is ... else x for x in words]

@@ -24,7 +24,7 @@ class Written(NamedTuple):
 
 
 def written(index: ast.expr, step: int) -> Written:
-    """What the text of an index says of its place, if it is so far from each lane to the next."""
+    """Read an index off its text, if it grows by this much from each lane to the next."""
     match index:
         case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as beside)) if 0 <= beside < step:
             return Written(ast.dump(left), beside, step)

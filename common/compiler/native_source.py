@@ -155,7 +155,7 @@ class _NativeFunction(Statements):
         return Register(self.register(f"inttoptr i64 {address.text} to ptr"), ArrayKind(dtype, 0))
 
     def call(self, node: ast.expr) -> Register | None:
-        """What a call returns."""
+        """Write a call."""
         match node:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 pass

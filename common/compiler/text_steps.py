@@ -68,7 +68,7 @@ class StepWriting:
         self.count = 0
 
     def part(self, definition: Callable[[Any], Any], x: Any) -> StepPart:
-        """What a part of a loop does with a value."""
+        """How a part of a loop uses a value."""
         outer, self.order = self.order, []
         try:
             return StepPart(self.order, definition(x).step)

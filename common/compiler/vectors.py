@@ -328,7 +328,7 @@ class Vectors(LaneMemory, ABC):
 
 
 def _given_once(node: ast.For) -> dict[str, ast.expr]:
-    """What the names mean that the body of a loop assigns once."""
+    """Names that the body of a loop assigns once, with their expressions."""
     stores = Counter(p.id for p in parts(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
     lets = [part for part in node.body if isinstance(part, ast.Assign)]
     return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}

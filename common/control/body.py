@@ -94,7 +94,7 @@ def tensor_of(x: Any) -> TensorBase:
 
 
 def payload_of(x: Any) -> Any:
-    """What an op meets in place of a tensor when nothing is recorded."""
+    """The payload that an op meets in place of a tensor when nothing is recorded."""
     if not isinstance(x, TensorBase):
         return x
     trace = mode.current_trace()
@@ -124,7 +124,7 @@ class Cotangents(NamedTuple):
 
     @property
     def rows(self) -> list[TensorBase]:
-        """Those that are rows of a stack: stacked and hidden."""
+        """Operands that are rows of a stack: stacked and hidden."""
         return [x for x in (*self.stacked, *self.hidden) if x is not None]
 
 

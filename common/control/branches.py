@@ -71,7 +71,7 @@ class BranchResults(NamedTuple):
 
 
 class Branches:
-    """What has run; the saved value of its node.
+    """The branches of a call, one of which ran; the saved value of their node.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Branches:
         self.captured: list[Edge] = list({id_of(edge): edge for body in bodies for edge in body.captured}.values())
 
     def missing(self, key: Hashable) -> Spec:
-        """What a contribution looks like that not every branch gives."""
+        """The spec of a contribution that not every branch gives."""
         return next(spec_of(body.summed[key].payload) for body in self.bodies if key in body.summed)
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class ShapeDtypeStruct:
-    """What a result of `pure_callback` is like, without elements; JAX's name.
+    """The form of a result of `pure_callback`, without elements; JAX's name.
 
     Parameters
     ----------

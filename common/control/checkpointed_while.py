@@ -101,7 +101,7 @@ class _Watching(AbstractTrace):
 
 
 class _Ran(NamedTuple):
-    """What a run leaves.
+    """The results and checkpoints of a run.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def _record(step: Step, holds: Condition, given: list[TensorBase], half: int, dr
 
 
 class Thinned:
-    """What has run; the saved value of its node.
+    """The loop that ran; the saved value of its node.
 
     Attributes
     ----------
@@ -281,6 +281,6 @@ class _ThinnedOp(LoopOp):
     """The op of such a loop's node."""
 
     def arrays(self, saved: tuple[Any]) -> list[np.ndarray]:
-        """What the function reads again: leaves that it captured."""
+        """Arrays that the function reads again: leaves that it captured."""
         payloads = [getattr(edge, "payload", None) for edge in saved[0].captured]
         return [x for x in payloads if isinstance(x, np.ndarray)]

@@ -240,7 +240,7 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
 def run_scan(
     name: str, pair: Function, f: Function, form: TreeSpec, given: list[Any], xs: Any, count: Any, reverse: bool
 ) -> Any:
-    """What `pair` carries on through the rows of `xs`, and all that it gives besides, stacked.
+    """Carry values through the rows of `xs` with `pair`; its other results come back stacked.
 
     Parameters
     ----------

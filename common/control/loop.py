@@ -86,7 +86,7 @@ class Ran(NamedTuple):
 
 
 class LoopRun:
-    """What has run; the saved value of its node.
+    """The loop that ran; the saved value of its node.
 
     Attributes
     ----------

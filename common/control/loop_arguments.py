@@ -54,7 +54,7 @@ def call(name: str, function: Function, *args: Any) -> Any:
 
 
 def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]:
-    """What a loop begins with; numbers in the dtype that the function makes of them.
+    """The initial values of a loop; numbers take the dtype that the function makes of them.
 
     Parameters
     ----------

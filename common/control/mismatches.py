@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 
 
 def carries(name: str, function: Callable[..., Any], position: int, second: Said) -> Compared:
-    """What a loop begins with and what its function carries on.
+    """Compare a loop's initial values with the values that its function carries on.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def carries(name: str, function: Callable[..., Any], position: int, second: Said
 
 
 def outputs(name: str, first: Said, second: Said, roles: tuple[str, str]) -> Compared:
-    """What two branches, or two runs of a function, return."""
+    """Compare the results of two branches, or of two runs of a function."""
     return Compared(
         f"{name} branch outputs must have the same pytree structure, but they differ:",
         f"{name} branches must have equal output types but they differ:",

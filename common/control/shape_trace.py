@@ -57,7 +57,7 @@ class AbstractTensor(TensorBase):
 
 
 class AbstractTrace(OpenTrace):
-    """What takes the place of a trace.
+    """The interpretation that takes the place of a trace where only shapes are asked for.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class AbstractTrace(OpenTrace):
         return values[0] if op.nout == 1 else values
 
     def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
-        """What ``make()`` returns: nothing is recorded."""
+        """Call ``make()``: nothing is recorded."""
         return make()
 
     def note_views(self, *how: Any) -> None:
@@ -108,7 +108,7 @@ class AbstractTrace(OpenTrace):
         """Nothing: the function does not run."""
 
     def callback(self, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Abstract]:
-        """What it would return."""
+        """The specs of a callback's results."""
         return [Abstract(spec) for spec in specs]
 
     def run_loop(self, request: Any) -> Any:

@@ -30,7 +30,7 @@ from common.tensor.base import TensorBase
 
 
 class _LoopNames(NamedTuple):
-    """What becomes of the names that a loop's body sets.
+    """The names that a loop's body sets, by what becomes of them.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def _for_rows(rows: TensorBase, body: Callable[..., Values], names: Sequence[str
 
 
 def _split(body: Callable[..., Values], names: Sequence[str], state: Values, where: str) -> _LoopNames:
-    """Which names a loop carries: those that an iteration changes, once all others that it carries are tensors."""
+    """Divide the names that a loop sets: an iteration changes the carried ones, once all others are tensors."""
     known: set[int] = set()
     while True:
         split = _LoopNames([], [], [])

@@ -23,7 +23,7 @@ Values = tuple[Any, ...]
 
 
 class _Unset:
-    """What stands for a name that has no value."""
+    """A mark for a name that has no value."""
 
     def __repr__(self) -> str:
         return "a name without a value"
@@ -35,7 +35,7 @@ INTERNAL = "tw__"
 
 
 class Lost:
-    """What stands for a name that got a value in a branch that may not be taken, or in a loop that may not run."""
+    """A mark for a name that got a value in a branch that may not be taken, or in a loop that may not run."""
 
     def __init__(self, name: str, where: str) -> None:
         self.name, self.where = name, where
@@ -64,7 +64,7 @@ def decides(x: Any) -> bool:
 
 
 def learned(function: Callable[..., Values], state: Values, known: Collection[int] = ()) -> tuple[Values, Values]:
-    """What a function is given and returns, known by shapes only; nothing is recorded.
+    """The arguments and results of a function, known by shapes only; nothing is recorded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which names a piece of a function sets and reads, and why a piece cannot be converted."""
+"""The names that a piece of a function sets and reads, and reasons why a piece cannot be converted."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class Rewriter(ast.NodeTransformer):
         return [*before, made, *self._call(line, node, names, ITER=self._rows(node.iter))]
 
     def _rows(self, node: ast.expr) -> ast.expr:
-        """What a `for` goes through; ``range(...)`` may be of tensors."""
+        """The iterable of a `for`; ``range(...)`` may be of tensors."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
             wrapped: ast.expr = ast.copy_location(ast.Call(runtime("range_", node), [node.func, *node.args], []), node)
             self.generic_visit(wrapped)
@@ -236,7 +236,7 @@ class Rewriter(ast.NodeTransformer):
     # ------------------------------------------------------------------ expressions
 
     def test(self, node: ast.expr) -> Any:
-        """What an `if` or a `while` asks, in which ``x.item()`` is a tensor."""
+        """The condition of an `if` or a `while`, in which ``x.item()`` is a tensor."""
         before, self.testing = self.testing, True
         made = self.visit(node)
         self.testing = before

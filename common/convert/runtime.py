@@ -36,7 +36,7 @@ def own(x: Any) -> Any:
 
 
 def result(x: Any) -> Any:
-    """What a function returns.
+    """The result of a function.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def assert_(test: Any, message: Callable[[], Any]) -> None:
 
 
 def plain(x: Any, line: int, reason: str) -> Any:
-    """What a statement that was not converted asks.
+    """The condition of a statement that was not converted.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def convert(target: Any) -> Any:
 
 
 def callee(target: Any) -> Any:
-    """What to call in place of a function that converted code calls."""
+    """The function to call in place of a function that converted code calls."""
     if isinstance(target, MethodType):
         inner = callee(target.__func__)
         return target if inner is target.__func__ else MethodType(inner, target.__self__)

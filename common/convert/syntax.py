@@ -15,7 +15,7 @@ class Fill(ast.NodeTransformer):
         self.parts = parts
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """What takes its place."""
+        """The replacement of a name."""
         return self.parts.get(node.id, node)
 
 

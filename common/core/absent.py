@@ -263,7 +263,7 @@ def why_there(inner: str, name: str) -> str | None:
 
 
 def answer(space: str, name: str) -> str | None:
-    """What a package of an engine says of a name that it does not have; None if there is nothing to say."""
+    """A package's answer about a name that it does not have; None if there is nothing to say."""
     root, _, inner = space.partition(".")
     engine = sys.modules.get(root)
     if engine is None:

@@ -69,8 +69,8 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
 
 
 def older_reduction(size_average: Any, reduce: Any) -> str:
-    """What PyTorch's older arguments of losses say: the mean by default, a sum without `size_average`, nothing without
-    `reduce`.
+    """Translate PyTorch's older arguments of losses: the mean by default, a sum without `size_average`, nothing
+    without `reduce`.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from common.core.spec import Spec
 
 
 class Elementwise(Hashable, Protocol):
-    """What decides on the dtypes of an elementwise op; see `common.core.op.Op`."""
+    """Fields that decide the dtypes of an elementwise op; see `common.core.op.Op`."""
 
     name: str
     inputs: tuple[str, ...]

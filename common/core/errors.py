@@ -57,7 +57,7 @@ class EmptyError(ShapeError, IndexError):
 
 
 class FormError(ShapeError, TypeError):
-    """What a loop carries on, or what branches return, has different shapes."""
+    """The carry of a loop, or the results of branches, have different shapes."""
 
 
 class DTypeError(TwingradError, TypeError, ValueError, NotImplementedError):
@@ -99,7 +99,7 @@ class NumberRangeError(TwingradError, OverflowError, ValueError):
 
 
 class CheckError(TwingradError, AssertionError):
-    """What a program asserts does not hold."""
+    """An assertion of the program does not hold."""
 
 
 class GradientError(TwingradError, RuntimeError):

@@ -74,7 +74,7 @@ def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
 
 
 def members(values: Any, op: str, name: str) -> list[Any]:
-    """What a list, or anything else that can be gone through, holds; the rows of an array are no list.
+    """The members of a list or another iterable; the rows of an array are no list.
 
     Raises
     ------

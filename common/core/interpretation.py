@@ -30,14 +30,14 @@ from common.core.spec import Spec
 
 
 class Interpreter(Protocol):
-    """What an op does with operands of some class, see `common.core.dispatch`."""
+    """A way to run an op on operands of some class, see `common.core.dispatch`."""
 
     def __call__(self, op: Any, operands: Sequence[Any], attrs: Mapping[str, Any], /) -> Any:
         """Run, or record, an op; the result is one, or a tuple for an op with several."""
 
 
 class Interpretation(Protocol):
-    """What follows the calls of a program on stand-ins for arrays."""
+    """An interpreter that follows the calls of a program on stand-ins for arrays."""
 
     def record(self, op: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The stand-in for the result of a call; a tuple of them for an op with several results."""
@@ -92,7 +92,7 @@ class OpenTrace(Interpretation, Protocol):
         """The stand-in for a number."""
 
     def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
-        """What ``make()`` returns, which may be copied from a call of the same name with like operands."""
+        """Call ``make()``; the result may be copied from a call of the same name with like operands."""
 
     # ------------------------------------------------------------------ what lies in memory
 

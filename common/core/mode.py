@@ -56,7 +56,7 @@ def current_trace() -> OpenTrace | None:
 
 
 def replayed() -> bool:
-    """Whether what runs is traced, for calls to repeat it; what builds a `static.Graph` is not: it runs once."""
+    """Whether a trace is recorded for later calls; the trace of a `static.Graph` is not, because it runs once."""
     trace = current_trace()
     return trace is not None and trace.replays
 
@@ -76,13 +76,13 @@ class WatchKey:
 
 
 def watched(ends: list[Any] | None = None) -> tuple[Effect, Effect]:
-    """What makes ops look at the ContextVars, and what ends that."""
+    """Two effects: one makes ops look at the ContextVars, one ends that."""
     key = WatchKey([] if ends is None else ends)
     return partial(tracing.__setitem__, key, get_ident()), partial(tracing.pop, key, None)
 
 
 def by_itself(function: Callable[[Any], T], x: Any) -> T:
-    """What a function returns. A context that it only enters ends with it; one that it only leaves has ended."""
+    """Call a function by itself. A context that it only enters ends with it; one that it only leaves has ended."""
     thread = get_ident()
     before = {key: len(key.ends) for key, own in [*tracing.items()] if type(key) is WatchKey and own == thread}
     try:
@@ -227,7 +227,7 @@ def _manager(cls: Any, mode: bool) -> Any:
 
 
 def _decorating(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What ``@no_grad`` makes of a function, as ``@no_grad()`` does."""
+    """Decorate a function by ``@no_grad``, as ``@no_grad()`` does."""
     if len(args) != 1 or kwargs or not callable(args[0]) or isinstance(args[0], bool):
         given = ", ".join([*map(shown, args), *(f"{name}=" for name in kwargs)])
         raise ArgumentError(f"{kind.__name__}(): takes no arguments, or a function to decorate, but got {given}")

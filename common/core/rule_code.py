@@ -14,7 +14,7 @@ OUTPUTS = {"y": "y", "rest": "(None, *y[1:])", "first": "(y[0], *(None for _ in 
 
 
 def rule_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """What a rule names: its parameters. A code object tells them 20 times faster than `inspect.signature`."""
+    """The parameters of a rule. A code object lists them 20 times faster than `inspect.signature`."""
     code = getattr(function, "__code__", None)
     several = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     if code is None or code.co_flags & several or hasattr(function, "__wrapped__"):
@@ -46,7 +46,7 @@ def joint_rule(rule: Rule | None) -> Rule | None:
 
 
 def joint_place(rule: Rule | None) -> int | None:
-    """Which of the results of `joint_rule` is this one's; None if there is none."""
+    """The place of this rule's result among those of `joint_rule`; None if there is none."""
     return rule.place if isinstance(rule, _OneOfSeveral) else None
 
 

@@ -52,7 +52,7 @@ def _steps(name: str, modules: dict[str, Any]) -> tuple[str, ...]:
 
 @switching
 def inside(owner: Any, name: str = "") -> Change:
-    """What runs in this context belongs to a part of the program.
+    """Enter a named part of the program.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ def _terms(value: Dim | int) -> Terms:
 
 
 def _size(x: Any) -> Any:
-    """What a size is computed with: numpy's integers as Python's; anything else as it is."""
+    """A size's operand: numpy's integers become Python's; anything else stays."""
     if isinstance(x, (Dim, int)):
         return x
     return int(x) if isinstance(x, (np.integer, np.ndarray)) and x.ndim == 0 and x.dtype.kind in "iu" else x
@@ -80,7 +80,7 @@ class Dim:
         return -self if self < 0 else self
 
     def sqrt(self) -> Any:
-        """What ``np.sqrt`` asks for: a numpy scalar, as of an int."""
+        """Answer ``np.sqrt`` by a numpy scalar, as an int would."""
         return np.sqrt(int(self))
 
     def __mul__(self, other: Any) -> Any:

@@ -34,7 +34,7 @@ class Spec(NamedTuple):
 
 
 class Specified:
-    """What has a spec in place of elements, and with it a shape and a dtype: an operand of ops, and no array."""
+    """An operand of ops that is no array: it has a spec, and with it a shape and a dtype."""
 
     __slots__ = ()
     __op_priority__ = 1

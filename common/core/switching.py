@@ -31,7 +31,7 @@ P = ParamSpec("P")
 
 
 class Change(NamedTuple):
-    """What a manager is about to do.
+    """The change that a manager is about to make.
 
     Attributes
     ----------
@@ -116,11 +116,11 @@ class Switching:
         return leave
 
     def _leave(self, last: Iterator[Any]) -> Iterator[Any]:
-        """What leaves when it is asked for the next one; false, or exceptions would be caught."""
+        """A generator that leaves when it is asked for its next item; false, or exceptions would be caught."""
         return map(_call, last)
 
     def _entered(self) -> list[Any]:
-        """What says how to leave, once per time that the manager has been entered."""
+        """The exits of a manager, one per time that it has been entered."""
         if self._ending is None:
             ending: Any = Ending()
             ends: list[Any] = []

@@ -131,7 +131,7 @@ def nest(structure: Structure, parts: Sequence[Any]) -> Any:
 
 
 def parts_of(tree: Any, structure: Structure) -> Sequence[Any] | None:
-    """What the outermost level of a tree holds, if that is the level of a structure; keys in the structure's order."""
+    """The members of a tree's outermost level, if it fits a structure; keys in the structure's order."""
     if not isinstance(structure, tuple) or type(tree) is not structure[0]:
         return None
     node, size = NODES.get(type(tree)), len(structure[-1])
@@ -151,7 +151,7 @@ def ordered(tree: Any, structure: Structure) -> Any:
 
 
 def maker(structure: Structure) -> Callable[[Any], Any]:
-    """What makes the dictionary of a structure of its items."""
+    """The constructor of a structure's dictionaries."""
     return partial(defaultdict, structure[2]) if structure[0] is defaultdict else structure[0]
 
 

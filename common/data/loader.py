@@ -161,7 +161,7 @@ class DataLoader:
 
     @property
     def _orders(self) -> Iterable[Any]:
-        """What samples each batch has: lists of indices, single indices, or, of an iterable dataset, how many."""
+        """The samples of each batch: lists of indices, single indices, or counts for an iterable dataset."""
         if self.batch_sampler is not None and not self.iterable:
             return self.batch_sampler
         if self.iterable:

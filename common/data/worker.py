@@ -26,7 +26,7 @@ from common.runtime.thread_pool import set_num_threads
 
 
 class WorkerInfo(NamedTuple):
-    """What a worker process knows of itself.
+    """A worker process's description of itself.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What this worker process knows of itself; None outside of one."""
+    """The description of this worker process; None outside of one."""
     return _info
 
 
@@ -84,7 +84,7 @@ def failure(worker: int) -> Failure:
 
 
 class Setup(NamedTuple):
-    """What a worker is given at its start.
+    """The arguments that a worker process starts with.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Workers:
             self._lost([worker])
 
     def receive(self, timeout: float) -> list[tuple[int, Any]]:
-        """What has arrived: numbers of orders with batches; waits until there is something.
+        """Wait for batches: their orders' numbers, with the batches.
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ class Categorical(Odds, Distribution):
 
 
 class _Classes(Distribution):
-    """What is built on a `Categorical`."""
+    """The base of families that are built on a `Categorical`."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
 

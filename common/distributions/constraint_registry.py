@@ -1,4 +1,4 @@
-"""Which function takes unconstrained numbers to values that a constraint allows."""
+"""Functions from unconstrained numbers to values that a constraint allows."""
 
 from __future__ import annotations
 

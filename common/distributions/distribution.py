@@ -178,7 +178,7 @@ class Distribution:
         raise self._missing(name)
 
     def _told(self, name: str, otherwise: Any, what: str) -> Any:
-        """What a family says of itself; a user's that does not say it is not checked, with a warning of what to do."""
+        """A family's answer about itself; a user's family that gives none is not checked, and warned of."""
         try:
             return getattr(self, name)
         except NotImplementedError:

@@ -70,7 +70,7 @@ class Independent(Distribution):
         return self._summed(self.base_dist.entropy())
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """Those of the base; refused where dimensions are joined."""
+        """The base's values; refused where dimensions are joined."""
         if self.reinterpreted_batch_ndims:
             raise NotDefinedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)

@@ -218,7 +218,7 @@ class StackTransform(_Joined):
         return F.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Those of the slices, stacked."""
+        """The determinants of the slices, stacked."""
         pairs = zip(self.transforms, self._split(x), self._split(y), strict=True)
         return F.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], self.dim)
 
@@ -263,7 +263,7 @@ class CatTransform(_Joined):
         return F.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Those of the parts, joined; or their sum, where the dimension belongs to one operand."""
+        """The determinants of the parts, joined; or their sum, where the dimension belongs to one operand."""
         terms = []
         for t, a, b in zip(self.transforms, self._split(x), self._split(y), strict=True):
             terms.append(sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim))

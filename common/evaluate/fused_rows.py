@@ -112,7 +112,7 @@ def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) ->
 
 
 class _Collected:
-    """What a term is made of.
+    """A term taken apart: its items, and the terms that they read.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def _elements(
 
 
 def _loops(items: Sequence[_Item]) -> list[list[tuple[str, Any]]]:
-    """What each loop over a row computes: operands of the sums of one level, and last the result."""
+    """The values that each loop over a row computes: operands of the sums of one level, and last the result."""
     sums = [[x.operands[0] for x in items if x.op == "sum" and x.level == level] for level in _levels(items)]
     return [*filter(None, sums), [("t", len(items) - 1)]]
 

@@ -52,7 +52,7 @@ def wrapped(x: Any) -> Any:
 
 
 def unwrapped(x: Any) -> Any:
-    """What `wrapped` was given, of one operand or of several."""
+    """Undo `wrapped`, of one operand or of several."""
     if isinstance(x, (tuple, list)):
         return tuple(map(unwrapped, x))
     return x.payload if type(x) is Immediate else x

@@ -13,7 +13,7 @@ from common.evaluate.fused_rows import DelayedReduction
 
 
 class NotStraightError(Exception):
-    """What a rule does depends on more than the forms of its operands."""
+    """The rule depends on more than the forms of its operands."""
 
 
 class Term:

@@ -70,7 +70,7 @@ def in_a_row(calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[S
 
 
 def _slots(call: NativeCall, every: tuple[int, ...]) -> tuple[int, ...]:
-    """Which buffers a kernel gets, of operands, results and scratch."""
+    """The buffers of a kernel, among operands, results and scratch."""
     return (*(every if call.buffers is None else call.buffers), *((len(every),) if call.scratch else ()))
 
 

@@ -349,7 +349,7 @@ def _rules(
 
 
 def _shared(op: Op, known: Mapping[str, Any]) -> Sequence[Any]:
-    """What a rule gives that several operands share, written down before all else."""
+    """Write down the part of a rule that several operands share, before all else."""
     joint = next(filter(None, map(joint_rule, op.rules)), None)
     if joint is None:
         return ()

@@ -7,7 +7,7 @@ from common.compiler.llvm_engine import define_in
 
 
 def _provide(name: str) -> Any:
-    """What kernel source may call beyond scalar operations; asked only while a kernel is compiled."""
+    """Functions that kernel source may call beyond scalar operations; asked for only while a kernel is compiled."""
     from common.kernels.arrays.row_functions import NAMESPACE
 
     return NAMESPACE.get(name)

@@ -190,5 +190,5 @@ def _dtype_for(out: Any, dtype: Any) -> Any:
 
 
 def _leaf(x: Any) -> Any:
-    """What a function has made, recording operations on it."""
+    """A function's result as a leaf that records."""
     return create.lift(x).requires_grad_()

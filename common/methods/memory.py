@@ -156,7 +156,7 @@ def new(self: TensorBase, *args: Any, device: Any = None) -> Any:
 
 
 def constructed(args: tuple[Any, ...], dtype: Any) -> Any:
-    """What a typed class makes of its arguments: sizes, which give zeros to be written to, or data, which are copied.
+    """Construct a tensor of a typed class: sizes give zeros to be written to, data are copied.
 
     Parameters
     ----------

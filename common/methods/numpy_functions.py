@@ -46,7 +46,7 @@ def operator_of(self: TensorBase, ufunc: Any, method: str, inputs: tuple[Any, ..
 
 
 def array_ufunc(self: TensorBase, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """What numpy's functions ask their operands: an operator is the tensor's own, another one takes arrays.
+    """Answer numpy's functions: operators are the tensor's own, other functions take arrays.
 
     As in PyTorch, ``np.tanh(tensor)`` is a tensor without history.
 

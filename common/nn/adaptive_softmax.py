@@ -14,7 +14,7 @@ from common.ops import functional as F
 
 
 class ASMoutput(NamedTuple):
-    """What `AdaptiveLogSoftmaxWithLoss` returns.
+    """The result of `AdaptiveLogSoftmaxWithLoss`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which implementation attention uses: there is one, and a block may ask for it by any of PyTorch's names."""
+"""The implementation of attention: there is one, and a block may ask for it by any of PyTorch's names."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class ModuleList(_InOrder):
 
 
 class _Named(Module):
-    """What modules in a dictionary, and parameters in one, have in common.
+    """The base of dictionaries of modules and of parameters.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What convolutions and transposed ones share: arguments, parameters and their text."""
+    """The base of convolutions and transposed ones: arguments, parameters and their text."""
 
     rank = 0
     transposed = False

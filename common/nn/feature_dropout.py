@@ -14,7 +14,7 @@ from common.random.generator import dropout
 
 
 class _DropoutNd(Module):
-    """What is dropped, while training, with probability `p`.
+    """The base of dropouts: while training, drop with probability `p`.
 
     Parameters
     ----------

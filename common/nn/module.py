@@ -59,7 +59,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         self.training = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; defined by each subclass."""
+        """Compute the module's result; each subclass defines it."""
         raise NotDefinedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     @guards_itself

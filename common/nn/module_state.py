@@ -21,7 +21,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` has found no partner for.
+    """Keys of `load_state_dict` without a partner.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateHooks:
-    """What runs when state is saved and loaded: dictionaries of hooks by the id of their handles."""
+    """Hooks that run when state is saved and loaded: dictionaries by the id of their handles."""
 
     def __init__(self) -> None:
         self.save_pre: dict[int, Callable[..., Any]] = {}
@@ -169,7 +169,7 @@ class Stateful:
         return self._parameters[name] if name in self._parameters else self._buffers[name]
 
     def _own_state(self) -> Iterator[tuple[str, Any]]:
-        """What this module itself holds and saves."""
+        """The state that this module itself holds and saves."""
         for name, leaf in (*self._parameters.items(), *self._buffers.items()):
             if leaf is not None and name not in self._non_persistent:
                 yield name, leaf
@@ -182,7 +182,7 @@ class Stateful:
                 yield from module._below(f"{prefix}{name}.")
 
     def get_extra_state(self) -> Any:
-        """What else to save; a subclass that defines it defines `set_extra_state`, too."""
+        """Further state to save; a subclass that defines it defines `set_extra_state`, too."""
         raise NotDefinedError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state: Any) -> None:

@@ -49,7 +49,7 @@ def data_parallel(
     module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:  # fmt: skip
-    """What a module returns, on the one device that there is.
+    """Call a module on the one device that there is.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class ParametrizationList(ModuleList):
         self.ntensors = 1 if self.is_tensor else len(new)
 
     def originals(self) -> tuple[Any, ...]:
-        """What the first function gets."""
+        """The arguments of the first function."""
         return (
             (self.original,) if self.is_tensor else tuple(getattr(self, f"original{i}") for i in range(self.ntensors))
         )

@@ -28,7 +28,7 @@ from common.tensor.create import lift
 
 
 class RNNBase(Module, ABC):
-    """What RNN, GRU and LSTM have in common."""
+    """The base of RNN, GRU and LSTM."""
 
     gates = 1
     states = 1
@@ -134,7 +134,7 @@ class RNNBase(Module, ABC):
         return output, last if self.states > 1 else last[0]
 
     def _packed(self, given: PackedSequence, hx: Any) -> Any:
-        """What `forward` returns of a packed sequence: the states of the others stay while one step is taken."""
+        """Run `forward` on a packed sequence: while a sequence takes a step, ended ones keep their states."""
         data, sizes = lift(given.data), numbers(given.batch_sizes, "batch_sizes")
         if data.ndim != 2 or data.shape[-1] != self.input_size:
             wanted = f"2 dimensions, the last of size {self.input_size}"
@@ -194,7 +194,7 @@ class RNNBase(Module, ABC):
         return [[h[k] for h in given] for k in range(count)]
 
     def _pair(self, hx: Any) -> Any:
-        """What is given of each kind of state.
+        """The given states, one per kind.
 
         Raises
         ------

@@ -28,7 +28,7 @@ _MOST = 1024
 
 
 class _RecurrentLayer:
-    """What the node of a layer saves.
+    """The saved value of a layer's node.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """What makes of one value `n` of it, in a tuple; several become a tuple as they are.
+    """Return a function that repeats one value `n` times in a tuple; several values become a tuple as they are.
 
     Examples
     --------

@@ -20,7 +20,7 @@ def reset_parameters(self: Any) -> None:
 
 
 def _arguments(module: Any, kind: type) -> dict[str, Any]:
-    """What a module was made with: its attributes of these names; whether there is a parameter of the name."""
+    """The arguments that made a module: its attributes of these names; for a parameter, whether it exists."""
     given: dict[str, Any] = {}
     dtypes = [leaf.dtype for leaf in module._parameters.values() if leaf is not None]
     for name in list(inspect.signature(kind).parameters):

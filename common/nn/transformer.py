@@ -36,7 +36,7 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class _Layer(Module):
-    """What layers of encoder and decoder have in common: self-attention, two products, normalisations."""
+    """The base of encoder and decoder layers: self-attention, two products, normalisations."""
 
     attentions = 1
 

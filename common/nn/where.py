@@ -1,4 +1,4 @@
-"""Which module of a model an error comes from."""
+"""Names of the modules of a model, for errors that come from inside."""
 
 from __future__ import annotations
 

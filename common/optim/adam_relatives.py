@@ -14,7 +14,7 @@ from common.optim.update_rule import UpdateRule, gradient, pair, refuse_betas, r
 
 
 class _WithBetas(UpdateRule):
-    """What has two decay rates, a step count and a first moment."""
+    """The base of optimisers with two decay rates, a step count and a first moment."""
 
     optional = ("weight_decay",)
     names: tuple[str, ...] = ("exp_avg", "exp_avg_sq")

@@ -10,7 +10,7 @@ from common.tensor.base import TensorBase
 
 
 class Execution(TypedDict, total=False):
-    """What every optimiser accepts besides its own options.
+    """Options that every optimiser accepts besides its own.
 
     A step is one native call however many parameters there are, so `foreach`, `fused` and `capturable` are kept in
     the groups for scripts that read them, and change nothing. With `differentiable` steps are recorded operations:

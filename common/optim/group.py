@@ -83,7 +83,7 @@ class ParameterGroup(MutableMapping[str, Any]):
         return self.fixed["params"]
 
     def options(self, wrap: Callable[[TensorBase], Any] = lambda x: x) -> dict[str, Any]:
-        """What an update takes: numbers as 0-d tensors, each passed through `wrap`; None for terms left out."""
+        """Options of an update: numbers as 0-d tensors, each passed through `wrap`; None for terms left out."""
         given = {name: tuple(map(wrap, parts)) for name, parts in self.numbers.items()}
         kept = self._structural
         plain = {name: x if name in kept or isinstance(x, (bool, tuple)) else None for name, x in self.fixed.items()}

@@ -11,7 +11,7 @@ from common.core.int_arguments import members
 
 
 class Minimizing:
-    """What optimisers offer besides `step`.
+    """Methods of optimisers besides `step`.
 
     In a graph (`static.Graph`) these return an operation that a session runs. Elsewhere they act at once.
     """

@@ -291,7 +291,7 @@ class Optimizer(Minimizing, Hooked):
 
 
 def _memory(p: TensorBase) -> TensorBase:
-    """What `initial_state` reads shape and dtype of: the parameter, or its like where a session has the memory."""
+    """The tensor that gives `initial_state` its shape and dtype: the parameter, or its like in a session."""
     return p if isinstance(p.payload, np.ndarray) else Buffer(np.zeros(p.shape, p.dtype))
 
 

@@ -23,7 +23,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 class Hooked:
-    """What optimisers offer to hooks; a subclass's own `step` calls them too."""
+    """The hooks of optimisers; a subclass's own `step` calls them too."""
 
     def __init__(self) -> None:
         self._before_step: dict[int, Hook] = {}

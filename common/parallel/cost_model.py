@@ -15,7 +15,7 @@ POWERS = tuple(2**i for i in range(11))
 
 
 class Link(NamedTuple):
-    """What sending takes.
+    """The costs of a message.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Link(NamedTuple):
 
 
 class Payoff(NamedTuple):
-    """What the model says of a number of ranks.
+    """The model's prediction for a number of ranks.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def measured_link(ranks: Ranks, nbytes: int = 1 << 22, rounds: int = 20) -> Link
 def payoff(
     seconds_per_micro_batch: float, gradient_bytes: int, micro_batches: int, link: Link, ranks: Iterable[int] = POWERS
 ) -> list[Payoff]:
-    """What a step would take with more ranks: a model, not a measurement.
+    """Predict the time of a step with more ranks: a model, not a measurement.
 
     A step is the micro-batches of the busiest rank, one after the other, and the exchange: each rank sends a piece of
     its sum to each other one, then its piece of the total, 2 (n - 1) messages and 2 (n - 1) / n of the gradients. It

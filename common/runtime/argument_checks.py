@@ -13,7 +13,7 @@ ARRAY, FLOAT, INT = 0, 1, 2
 
 
 class ArgumentCheck(NamedTuple):
-    """What one argument of a program must be, and the slot that receives its address."""
+    """The form that one argument of a program must have, and the slot that receives its address."""
 
     kind: int
     dtype: np.dtype[Any]

@@ -1,4 +1,4 @@
-"""What native builtins read of objects and how they call kernels: the beginning of their native source.
+"""The beginning of the native builtins' source: how they read objects and call kernels.
 
 Numbers are those of words (int64), of int32 where the name says so, in the structures of CPython and numpy; all are
 checked at run time by `common.runtime.cpython_abi` before this code is used. The eight bytes of a dtype's descr from

@@ -1,4 +1,4 @@
-"""What the threads of `common.runtime.thread_pool` and their caller do, as `common.compiler.native_source`.
+"""The pool's threads and their caller, as `common.compiler.native_source`.
 
 Words of the pool: number of threads, whether a call uses the pool, address of its job, how often threads look out;
 then, in a cache line per thread but the first, its state, a lock that wakes it, a lock with which it says that it is

@@ -249,7 +249,7 @@ class ProgramPlan:
         return self.words
 
     def apart(self, binding: Binding | None = None) -> np.ndarray:
-        """What stands at `last`, see `common.runtime.run_text`, before a first call.
+        """The words at `last`, see `common.runtime.run_text`, before a first call.
 
         It begins with what calls for other sizes have found to be apart: comparing all arguments with each other takes
         longer than all else that new sizes need.
@@ -275,7 +275,7 @@ class ProgramPlan:
 
 
 class _Shared:
-    """What plans of one program for different sizes share; made when it is first asked for.
+    """The parts that plans of one program for different sizes share; made when first asked for.
 
     Attributes
     ----------

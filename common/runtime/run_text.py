@@ -1,4 +1,4 @@
-"""What runs a whole program: a builtin, and a function that needs no lock; see `common.runtime.call_text`.
+"""The builtin that runs a whole program, and a function that needs no lock; see `common.runtime.call_text`.
 
 ``run``: f(*arguments) returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status; if the
 program is bound to Python objects (`common.runtime.binding_text`), its results instead of 0.

@@ -1,4 +1,4 @@
-"""What the builtin ``apply`` knows of an engine: the classes of its tensors and nodes, and the state that it reads."""
+"""The engine as the builtin ``apply`` sees it: the classes of tensors and nodes, and the state that it reads."""
 
 from __future__ import annotations
 

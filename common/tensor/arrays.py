@@ -26,7 +26,7 @@ _DEEPEST = 65
 
 
 def known_dtype(dtype: Any) -> np.dtype:
-    """What numpy takes for a dtype.
+    """The dtype that numpy makes of `dtype`.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def _guard(function: Any, name: str) -> Any:
 
 
 def _steps(result: Any, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a generator yields, with its errors translated."""
+    """Yield a generator's items, with its errors translated."""
     try:
         return (yield from result)
     except Exception as error:
@@ -144,7 +144,7 @@ def _is_ours(module: Any) -> bool:
 
 
 def published(value: Any) -> Any:
-    """What a public name gives: a function that is guarded, or a class whose methods are."""
+    """The public form of an object: a function that is guarded, or a class whose methods are."""
     if isinstance(value, type):
         if _is_ours(value.__module__) and not issubclass(value, BaseException):
             guard_class(value)

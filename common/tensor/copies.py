@@ -56,7 +56,7 @@ def deep(self: Any, memo: dict[Any, Any]) -> Any:
 
 
 def reduced(self: Any, protocol: Any) -> Any:
-    """What a pickle holds of a tensor.
+    """The pickled form of a tensor.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _leaf_in_trace(new: Any, like: Any) -> Any:
 
 
 def _take_attributes(new: Any, old: Any, memo: dict[Any, Any]) -> None:
-    """Those that a class of the user's adds."""
+    """Take over the attributes that a user's class adds."""
     if hasattr(old, "__dict__"):
         new.__dict__.update(copy.deepcopy(old.__dict__, memo))
 

@@ -1,4 +1,4 @@
-"""Which argument a call stumbled over: for errors of Python and numpy that came from inside a function.
+"""The argument that a call stumbled over: for errors of Python and numpy that came from inside a function.
 
 Functions do not check every argument before they use it: a check costs time in each call, and one that is forgotten
 shows up as an error about an attribute or an index. Where such an error comes out of a public function, the arguments
@@ -70,7 +70,7 @@ def stumbled(place: PublicFunction, arguments: dict[str, Any], error: Exception)
 def translated(
     error: Exception, called: Callable[..., tuple[PublicFunction, dict[str, Any]]], *details: Any
 ) -> Exception:
-    """What leaves a public function when `error` has come out of it: `error` itself, or one of `common.core.errors`.
+    """The error that leaves a public function which raised `error`: that itself, or one of `common.core.errors`.
 
     Parameters
     ----------

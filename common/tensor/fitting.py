@@ -42,7 +42,7 @@ def converted(array: np.ndarray, dtype: np.dtype, exactly: bool = False) -> np.n
 
 
 def misfit(array: np.ndarray, dtype: np.dtype, exactly: bool = False) -> str:
-    """What to say of an array that `converted` refuses."""
+    """The message about an array that `converted` refuses."""
     if array.dtype.kind not in "biuf":
         return f"{array.dtype} cannot be converted to {dtype}"
     flat = array.reshape(-1)

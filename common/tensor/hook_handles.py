@@ -16,7 +16,7 @@ Hook = Callable[..., Any]
 
 
 class RemovableHandle:
-    """What registering a hook returns; also a context manager that removes it at the end.
+    """The handle of a registered hook; also a context manager that removes the hook at the end.
 
     Parameters
     ----------

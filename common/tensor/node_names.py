@@ -12,7 +12,7 @@ from common.core.dispatch import Attrs
 
 
 class NamedNode(Protocol):
-    """What a name depends on, of a node of the tape."""
+    """The fields of a node on which its name depends."""
 
     op: Any
     attrs: Any
@@ -47,7 +47,7 @@ def shown_edges(node: NamedNode) -> list[Any]:
 
 
 def shown_positions(node: NamedNode) -> list[int]:
-    """Which operands have a derivative: not indices and conditions, nor most numbers."""
+    """Operands that have a derivative: not indices and conditions, nor most numbers."""
     rules, forms = getattr(node.op, "rules", None), node.fit
     if rules is None:
         return list(range(len(node.edges)))

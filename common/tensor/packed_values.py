@@ -19,7 +19,7 @@ Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
 class PackedValue(NamedTuple):
-    """What a pack hook returned for one array, and what gives it back."""
+    """A pack hook's result for one array, and the hook that unpacks it."""
 
     packed: Any
     unpack: Callable[[Any], Any]
@@ -99,7 +99,7 @@ class Packed:
 
     @property
     def unpacked(self) -> tuple[Any, ...]:
-        """What no hook has packed: numbers and shapes."""
+        """Saved values that no hook packs: numbers and shapes."""
         return tuple(x for x in self._values if not _is_packed(x))
 
     @property

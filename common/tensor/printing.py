@@ -109,7 +109,7 @@ def text(array: np.ndarray, extra: list[str]) -> str:
 
 
 def _edges(array: np.ndarray) -> np.ndarray:
-    """What a summary shows of an array."""
+    """The elements of an array that a summary shows."""
     for axis, n in enumerate(array.shape):
         if n > 2 * options.edgeitems:
             ends = np.r_[: options.edgeitems, n - options.edgeitems : n]

@@ -50,7 +50,7 @@ def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def _tier(x: Any) -> Any:
-    """What promotion asks of an operand: a number's type, or dtype, whether it has dimensions, and weakness."""
+    """An operand's part in promotion: a number's type, or dtype, whether it has dimensions, and weakness."""
     if isinstance(x, NUMBERS):
         return type(x)
     spec = spec_of(x)

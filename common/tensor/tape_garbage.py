@@ -31,7 +31,7 @@ waiting = False
 
 
 class _Postponement:
-    """What was seen last: `given` is the threshold that the program had, `put` the one that stands now."""
+    """The last thresholds seen: `given` is the program's, `put` the one that stands now."""
 
     def __init__(self) -> None:
         self.number = self.collections = self.collected = 0

@@ -14,7 +14,7 @@ MOST_NUMBERS = 1 << 27
 
 
 def _decisions() -> Any:
-    """What answers questions about elements that a trace does not have; None if nothing does."""
+    """The interpreter that decides about elements which a trace does not have; None if there is none."""
     trace = mode.current_trace()
     return None if trace is None else trace.decide
 

@@ -1,4 +1,4 @@
-"""Which tensors show one memory: a *family* is a tensor, the base, and its views, each with the chain that leads to it.
+"""Tensors that show one memory: a *family* is a tensor, the base, and its views, each with the chain that leads to it.
 
 A view that was made while nothing was recorded, or that a user-defined function has returned, is in no family, but
 knows the base whose memory it shows: a recorded write to it would be one to the base that no chain describes.
@@ -62,7 +62,7 @@ class ViewStep(NamedTuple):
     position: int | None
 
     def taken(self, result: Any) -> Any:
-        """What the view is of what the op returns."""
+        """The view's part of the op's result."""
         return result[self.position or 0] if type(result) is tuple else result
 
 

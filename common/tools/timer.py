@@ -54,7 +54,7 @@ class Measurement:
 
     @property
     def title(self) -> str:
-        """What was timed."""
+        """The statement that was timed."""
         return ": ".join(x for x in (self.label or self.stmt, self.sub_label) if x)
 
     def __repr__(self) -> str:

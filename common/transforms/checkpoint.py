@@ -296,7 +296,7 @@ class _CheckpointOp(RegionOp):
     """The op of a checkpoint's node; its rule runs the function again and differentiates that."""
 
     def arrays(self, saved: tuple[_Again]) -> list[np.ndarray]:
-        """What the function reads again: tensors among its arguments, and leaves that it captured."""
+        """Arrays that the function reads again: tensors among its arguments, and leaves that it captured."""
         (again,) = saved
         return [*_arrays(x for x in again.leaves if type(x) is _Kept), *_arrays(again.captured)]
 

@@ -134,7 +134,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def positions(argnums: Any, count: int) -> list[int]:
-    """Which of `count` positional arguments are meant.
+    """The positional arguments that are meant, of `count`.
 
     Raises
     ------

@@ -208,7 +208,7 @@ def _recording(function: Function) -> Function:
 
 
 def _results(returned: Any) -> tuple[Any, ...]:
-    """What a function returned that can have gradients."""
+    """The results of a function that can have gradients."""
     listed = returned if isinstance(returned, (tuple, list)) else (returned,)
     return tuple(y for y in listed if isinstance(y, TensorBase) and y.dtype.kind == "f")
 

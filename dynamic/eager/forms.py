@@ -1,4 +1,4 @@
-"""Which op a function applies to tensors of some form, heard without running it."""
+"""The op that a function applies to tensors of some form, found without running it."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _has_tensors(x: Any) -> bool:
 
 
 def _identity(x: Any) -> Any:
-    """What a line depends on: of tensors the form, of all else the value."""
+    """The part of an argument on which a line depends: of tensors the form, of all else the value."""
     if type(x) in KINDS:
         return x.payload.shape, x.payload.dtype
     return (type(x), *map(_identity, x)) if _has_tensors(x) else identity(x)

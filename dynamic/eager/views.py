@@ -135,7 +135,7 @@ def _shown_parts(a: Any, parts: tuple[np.ndarray, ...], found: Recipe) -> Any:
 
 
 def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
-    """What a view of `a` gets to know: the family, its base, and the place of `a` if it is a view itself."""
+    """The place of a new view of `a`: the family, its base, and the place of `a` if it is a view itself."""
     place = getattr(a, "_family", None)
     if type(place) is tuple:
         return place[0], place[1], place

@@ -129,7 +129,7 @@ SESSION: dict[str, Any] = dict.fromkeys(
 
 
 def bind_session(names: dict[str, Any]) -> dict[str, Any]:
-    """What `static.session` offers under these names."""
+    """Functions of `static.session` under these names."""
     offered = importlib.import_module("static.session")
     for name in SESSION:  # all at once: what one of them gives is of the others' classes
         boundary.published(getattr(offered, name))

@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def _options(function: Function) -> dict[str, Any]:
-    """Those of a compiled function, or of a transform of one, that a program made around it shares."""
+    """The options of a compiled function, or of a transform of one, that a program made around it shares."""
     if not isinstance(function, CompiledFunction):
         return {}
     names = ("interpret", "passes", "max_traces")
@@ -47,7 +47,7 @@ def _compiled_outside(transform: Function, module: str) -> Function:
 
 
 def _recorded(function: Function, primals: Any) -> Function:
-    """What a pullback goes back through: outside a trace the function as one compiled node, which runs once.
+    """The function that a pullback goes back through: outside a trace one compiled node, which runs once.
 
     A pullback that may be differentiated itself goes on from each op that the function records.
     """

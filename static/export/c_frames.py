@@ -92,7 +92,7 @@ class CSizes:
         return self.atoms[atom] if atom[0] == "in" else self.room
 
     def bound(self, terms: Terms | int) -> str:
-        """What a polynomial does not exceed, as a double of C."""
+        """An upper bound of a polynomial, as a double of C."""
         if isinstance(terms, int):
             return f"{abs(terms)}.0"
         parts = [
@@ -107,7 +107,7 @@ class CSizes:
         return f"(double){self.atoms[atom] if atom[0] == 'in' else self.room}"
 
     def divisors(self, terms: Terms | int) -> list[str]:
-        """What a polynomial divides by, in C."""
+        """The divisors in a polynomial, in C."""
         found = []
         for factors, _ in () if isinstance(terms, int) else terms:
             for atom in factors:
@@ -249,7 +249,7 @@ class FrameTexts:
         return [*out, "}"]
 
     def _loop(self, call: TableEntry, loop: LoopStep, regions: dict[str, int]) -> list[str]:
-        """What is carried changes places with its other array after each iteration, if the body has one for it."""
+        """Write a loop: after each iteration the carry changes places with its other array, if the body has one."""
         names, n = [f"b[{slot}]" for slot in call.slots], len(loop.carried)
         count = f"*(const int64_t *)(intptr_t){names[0]}" if loop.counted else f"v[{loop.length}]"
         bounded = loop.asks and bool(loop.stacked)

@@ -21,7 +21,7 @@ COMPILERS = "gcc", "cc", "clang"
 
 
 class CLibrary(NamedTuple):
-    """What `export_library` has written.
+    """The files that `export_library` has written.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ _GENERATOR = "generator.key", "generator.offset"
 
 
 class WrittenPrograms:
-    """What a file says of state: each tensor once.
+    """The state of a file: each tensor once.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class NumbaDriver:
 
     # ---------------------------------------------------------------- calls
     def lines(self, frame: Frame, slots: Sequence[str], steps: Sequence[Step]) -> list[str]:
-        """What computes a frame, whose arguments are these arrays."""
+        """Lines that compute a frame, whose arguments are these arrays."""
         for call, step in zip(frame.calls, steps, strict=True):
             self._steps[id(call)] = step
         self._refuse(frame)

@@ -131,7 +131,7 @@ class _Kernel:
 
     # ---------------------------------------------------------------- statements
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """What a statement is in the new text."""
+        """Translate a statement."""
         match node:
             case ast.If() if _asks_for_threads(node.test):
                 return [new for x in node.orelse for new in self.statement(x)]
@@ -177,7 +177,7 @@ class _Kernel:
 
     # ---------------------------------------------------------------- expressions
     def expression(self, node: ast.expr) -> Typed:
-        """What an expression is in the new text, and its dtype."""
+        """Translate an expression; returns its dtype too."""
         match node:
             case ast.Name(id=own):
                 return node, self.kinds[own]

@@ -22,7 +22,7 @@ SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES = range(5)
 
 
 def term(x, how):
-    """What an element adds to a fold."""
+    """The contribution of an element to a fold."""
     if how == SQUARES:
         return x * x
     if how == MAGNITUDES:

@@ -66,7 +66,7 @@ _OWN = re.compile(rf"[A-Za-z_]+\d+(_\d+)?|\w+_({'|'.join(DTYPES)})(_\d+)?|\w+_fl
 
 
 class NumbaModule(NamedTuple):
-    """What `export_numba` has written.
+    """The file that `export_numba` has written.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class _Module:
         )
 
     def head(self) -> str:
-        """What the file says of itself."""
+        """The head of the file, which describes it."""
         first = len(self.program.inputs) - len(self.program.state)
         told = [f"{name} : {_told(form)}{', changed' * form.written}" for name, form in self.inputs[:first]]
         told += [f"{name} : state, {_told(form)}{', changed' * form.written}" for name, form in self.inputs[first:]]

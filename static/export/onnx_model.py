@@ -181,7 +181,7 @@ class OnnxWriter:
 
     @contextmanager
     def inside(self) -> Iterator[list[OnnxNode]]:
-        """What is added goes into the graph of a node, which sees the names outside; its nodes."""
+        """Put new nodes into the graph of a node, which sees the names outside; yields its nodes."""
         outer = self.nodes, self._known
         self.nodes, self._known = [], self._known.new_child()
         try:

@@ -163,7 +163,7 @@ def _zipped(entries: Mapping[str, bytes]) -> bytes:
 
 
 def reduced(f: CompiledFunction) -> Any:
-    """What a pickle holds of a function that it cannot find by name: its program; None if a file cannot hold it."""
+    """The pickled form of a function that has no public name: its program; None if a file cannot hold it."""
     try:
         return of_bytes, (to_bytes(f),)
     except TwingradError:

@@ -74,7 +74,7 @@ class ProgramFunction(CompiledFunction):
         return self.__qualname__ if is_global(self) else self._as_file()
 
     def _as_file(self) -> Any:
-        """What a pickle holds: a file, and what reads it.
+        """The pickled form: a file, and the function that reads it.
 
         Raises
         ------

@@ -58,7 +58,7 @@ def _broken(line: str, inside: bool = False) -> list[str]:
 
 
 def _head(line: str) -> tuple[str, str]:
-    """What an assignment or a return begins with, and its value."""
+    """The beginning of an assignment or a return, and its value."""
     if line.lstrip().startswith("return "):
         at = line.index("return ") + len("return ")
     else:
@@ -76,7 +76,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """What commas outside of brackets divide."""
+    """Split at commas outside of brackets."""
     cuts = [i for i in _outside(text) if text[i] == ","]
     found = [text[a:b].strip() for a, b in zip([0, *(i + 1 for i in cuts)], [*cuts, None], strict=True)]
     return found if found[-1] else found[:-1]

@@ -148,7 +148,7 @@ def run_program(program: RecordedCall, leaves: Sequence[Any], run: TapeRun) -> A
 
 
 def _held(source: Captured) -> Any:
-    """What a captured input is of: a tensor, its gradient as the trace sees it, or an array."""
+    """The owner of a captured input: a tensor, its gradient as the trace sees it, or an array."""
     return source.owner.grad if source.kind == "grad" else source.owner
 
 

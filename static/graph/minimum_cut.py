@@ -1,4 +1,4 @@
-"""Which values are kept for later, and which are computed again there: a minimum cut of the graph."""
+"""Values to keep for later, and values to compute again there: a minimum cut of the graph."""
 
 from __future__ import annotations
 

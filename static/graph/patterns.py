@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """What was recorded once.
+    """A recorded part of a program, to be repeated.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which trace, and which plan of it, serves a call that is not on the path that was tried first."""
+"""The trace, and its plan, that serve a call which is not on the path that was tried first."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ OF_PROGRAM = ("code", "dump", "explain", "graph", "llvm", "picture", "source")
 
 
 class CompiledModule(ScriptModule):
-    """What `compile` makes of a module: a copy, or a pickle, is one of the module, and is compiled again.
+    """A compiled module, as `compile` returns it: a copy, or a pickle, is one of the module, and is compiled again.
 
     Attributes
     ----------

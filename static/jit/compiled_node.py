@@ -40,7 +40,7 @@ KEPT_GRADIENTS = 128
 
 
 class SavedCall:
-    """What a node remembers of its call, besides arrays.
+    """A node's memory of its call, besides arrays.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class CompiledOp:
 
     @property
     def halves(self) -> Halves:
-        """What a call runs, and what gradients run."""
+        """The two halves: one for a call, one for its gradients."""
         return self.cut.halves
 
     @cached_property
@@ -133,7 +133,7 @@ class CompiledOp:
             x.grad_fn, x.output_nr, x._requires_grad = node, i, True
 
     def reads(self, saved: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
-        """What the backward half reads of what is saved, with positions."""
+        """Saved values that the backward half reads, with positions."""
         return ((i, saved[i]) for i in self._kept if isinstance(saved[i], np.ndarray))
 
     # ------------------------------------------------------------------ the rule
@@ -203,7 +203,7 @@ class Begun:
 
     @cached_property
     def reads(self) -> list[int]:
-        """What the graph reads of all that is saved."""
+        """Indices of the saved values that the graph reads."""
         graph = self.graph()
         read = {value.key for node in graph.nodes for value in node.values}
         return [i for i, v in zip(self._of.stage_inputs, graph.inputs, strict=False) if v.key in read] + self.places
@@ -236,7 +236,7 @@ class Gradient:
 
     @property
     def notes(self) -> tuple[Any, ...]:
-        """What of this depends on passes and cuts, as plain data."""
+        """The results of passes and cuts, as plain data."""
         return self._begun.places, self._begun.reads, None if self._cut is None else self._cut.notes
 
     def know(self, notes: Any) -> None:
@@ -308,7 +308,7 @@ class Gradient:
                 check([node], self._reads)
 
     def _reads(self, node: Node) -> Iterator[tuple[int, np.ndarray]]:
-        """What the program reads of what a node saves, with positions."""
+        """A node's saved values that the program reads, with positions."""
         return ((i, node.saved[i]) for i in self._begun.reads if isinstance(node.saved[i], np.ndarray))
 
 

@@ -218,7 +218,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
                 hit = self._other_path(hit, miss, key, leaves, (structure, history))
 
     def _switched(self, key: Any) -> tuple[CompiledTrace, Any] | None:
-        """What serves the call with recording of gradients switched the other way, if that makes no difference."""
+        """The trace that serves the call with recording switched the other way, if that makes no difference."""
         structure, history, *rest = key
         hit = None if history else self._by_call.get((structure, () if history is None else None, *rest))
         return hit if hit is not None and hit[0].recording is None else None

@@ -37,7 +37,7 @@ class Making(NamedTuple):
 
 
 class Saves(NamedTuple):
-    """What a node saves, behind which come the inputs of the forward half.
+    """The saved values of a node, behind which come the inputs of the forward half.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class JointGraph:
 
     @property
     def notes(self) -> tuple[Any, ...]:
-        """What a node saves, as plain data."""
+        """The saved values of a node, as plain data."""
         return tuple(self.saves)
 
     @cached_property
@@ -95,7 +95,7 @@ class JointGraph:
 
     @cached_property
     def saves(self) -> Saves:
-        """What a node saves."""
+        """The saved values of a node."""
         return _saves(self.halves) if self._known is None else self._known
 
     def forward(self) -> Graph:

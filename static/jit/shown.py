@@ -105,7 +105,7 @@ class TraceReports:
         return next((plan for plan in plans if type(plan) is Plan), None)
 
     def explain(self) -> Explanation:
-        """What was traced, rewritten, fused and compiled, as data that prints well."""
+        """Explain tracing, rewriting, fusion and compilation, as data that prints well."""
         return Explanation(self)
 
     def dump(self, folder: str | Path) -> list[Path]:

@@ -169,7 +169,7 @@ class CompiledTrace(TracedFunction):
 
     @property
     def passes(self) -> list[PassReport]:
-        """What each pass did."""
+        """Reports of the passes."""
         return self.optimised.rewritten[1]
 
     @cached_property
@@ -215,7 +215,7 @@ class CompiledTrace(TracedFunction):
         return len(guards) != self._guards and not all(guard.check(env) for guard in guards)
 
     def facts_objection(self) -> str | None:
-        """What of the facts on which the trace relies is different now; None if all hold."""
+        """The first fact of the trace that is different now; None if all hold."""
         if self.checked == mode.changes and not self.trace.facts.uncounted:
             return None
         reason = self.trace.facts.objection()
@@ -235,7 +235,7 @@ class CompiledTrace(TracedFunction):
         return None
 
     def assumption_objection(self) -> str | None:
-        """What of all on which the trace relies is different now, but for the forms of arrays; None if all holds."""
+        """The first assumption of the trace that is different now, the forms of arrays aside; None if all hold."""
         reason = self.facts_objection()
         if reason is not None:
             return reason
@@ -338,7 +338,7 @@ class CompiledTrace(TracedFunction):
 
 
 def _common_case(structure: Any, count: int) -> str:
-    """Which form the result has: "one" tensor, a flat "tuple" of tensors, or "" for any other."""
+    """The form of the result: "one" tensor, a flat "tuple" of tensors, or "" for any other."""
     if structure == LEAF and count == 1:
         return "one"
     return "tuple" if structure == (tuple, (LEAF,) * count) else ""

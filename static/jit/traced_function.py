@@ -38,7 +38,7 @@ class CallOutputs(NamedTuple):
 
 
 class TracedFunction:
-    """What a function was given while it was traced, and what it returned.
+    """The arguments and results of a function while it was traced.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ REGIONS: tuple[Pass, ...] = (trim_regions, save_residuals, trim_regions, remove_
 
 
 class PassReport(NamedTuple):
-    """What a pass did: nodes before and after, seconds."""
+    """A pass's report: nodes before and after, seconds."""
 
     name: str
     before: int

@@ -195,7 +195,7 @@ class BudgetSearch:
         return after if after.most > PROGRESS * self.most else after.within(target)
 
     def _needed(self) -> Iterator[int]:
-        """What each way needs at its peak, the cheapest way first."""
+        """The peak memory of each way, the cheapest way first."""
         yield from (needed for needed, _ in self._tried)
         for windows in self._untried:
             needed = _peak(computed_again(self._core, self.peak, windows), self.graph)[1]
@@ -334,7 +334,7 @@ def _minimum_cut(graph: Graph, free: set[Key], uses: list[Value], prices: list[f
 
 
 def _cost(node: Node) -> float | None:
-    """What it costs to compute a node again; None if it cannot be: a loop may need other room than at first."""
+    """The cost of computing a node again; None if it cannot be: a loop may need other room than at first."""
     return None if node.op is not None and node.op.kind == "control" else cost_again(node)
 
 

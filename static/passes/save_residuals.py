@@ -77,7 +77,7 @@ def _cut(first: Node, second: Node) -> list[Any]:
 
 
 def _stored(v: Value) -> float:
-    """What it costs to save a value, in nanoseconds.
+    """The cost of saving a value, in nanoseconds.
 
     Not saved are numbers, values of sizes that only a run finds, and results of nodes with regions, which the two loops
     may number differently.

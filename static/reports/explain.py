@@ -48,7 +48,7 @@ class Inspected(Protocol):
         ...
 
     def explain(self) -> Explanation:
-        """What was traced, rewritten, fused and compiled."""
+        """Explain tracing, rewriting, fusion and compilation."""
         ...
 
 

@@ -28,7 +28,7 @@ KEPT_FORMS = 16
 
 
 class Executable:
-    """What runs of a program: its frame, and what the plans of it share.
+    """The running form of a program: its frame, and the parts that its plans share.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Executable:
 
     @cached_property
     def graph(self) -> Graph:
-        """What was lowered."""
+        """The graph that was lowered."""
         return self.make()
 
     @cached_property
@@ -149,6 +149,6 @@ def compile_graph(
 
 
 def executable_of(lowered: LoweredProgram) -> Executable:
-    """What runs of a program that has just been lowered."""
+    """The running form of a program that has just been lowered."""
     graph = lowered.graph
     return Executable(lowered.frame, lowered.options, lambda: graph, lowered=lowered)

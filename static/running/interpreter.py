@@ -66,7 +66,7 @@ def finish(graph: Graph, values: Mapping[tuple[int, int], Any]) -> list[np.ndarr
 
 
 def with_room(run: Callable[[Mapping[Any, int]], T], env: Mapping[Any, int]) -> T:
-    """What ``run(env)`` returns, with as much room for loops as it needs."""
+    """Call ``run(env)`` with as much room for loops as it needs."""
     sizes = dict(env)
     while True:
         try:

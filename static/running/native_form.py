@@ -20,7 +20,7 @@ from static.running.result_memory import ResultMemory
 
 
 class Planned(Protocol):
-    """What plans need of a program."""
+    """The parts of a program that plans need."""
 
     frame: Frame
     memory: ResultMemory
@@ -50,7 +50,7 @@ class Planned(Protocol):
 
 
 class NativeForm:
-    """What plans of a program share whose loops are cut into equally many parts.
+    """The form that plans share if their loops are cut into equally many parts.
 
     Parameters
     ----------

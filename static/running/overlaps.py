@@ -21,7 +21,7 @@ _WORK = 10_000
 
 
 class Overlaps:
-    """Which inputs of a program may not overlap.
+    """Inputs of a program that may not overlap.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def shared(a: Any, b: Any) -> bool:
 
 
 def overlaps(graph: Graph, first_writes: Mapping[tuple[int, int], int], name: str, everything: bool) -> Overlaps:
-    """What may not overlap in calls of a traced function.
+    """Arguments and state that may not overlap in calls of a traced function.
 
     Parameters
     ----------

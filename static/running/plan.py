@@ -41,7 +41,7 @@ on_change(_rebuild_all)
 
 
 class Objects:
-    """What of Python a bound program reads, changes or makes: see `common.runtime.bound_program.Binding`.
+    """Python objects that a bound program reads, changes or makes: see `common.runtime.bound_program.Binding`.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Plan:
 
     @property
     def arguments(self) -> list[ArgumentCheck]:
-        """What the inputs must be, then what the outputs are."""
+        """Checks of the inputs, then of the outputs."""
         return self._native.exact_arguments()
 
     def failures(self) -> Iterator[tuple[int, int, Exception]]:

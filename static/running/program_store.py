@@ -80,7 +80,7 @@ class Notes(Protocol):
 
 
 class _Met(NamedTuple):
-    """What has been met on the way through a graph: ops, and callbacks by id, in order."""
+    """The ops met on the way through a graph, and the callbacks by id, in order."""
 
     ops: set[Op]
     callbacks: dict[int, Callback]
@@ -190,7 +190,7 @@ def _is_fixed(op: Op) -> bool:
 
 
 def _meaning(op: Op) -> str:
-    """What lowering asks of an op besides its expression."""
+    """The fields of an op that lowering reads besides its expression."""
     return ":".join(map(str, (op.name, op.kind, *(getattr(op, name) for name in TRAITS))))
 
 

@@ -99,7 +99,7 @@ class _Journal(local):
         self.before = self.done = 0
 
     def during(self, run: Callable[[], Any]) -> Any:
-        """What a run returns, which may have to be repeated."""
+        """Run, and end the run's calls unless it has to be repeated."""
         try:
             result = run()
         except (NeedsRoom, Mismatch):
@@ -171,7 +171,7 @@ class Host:
         return call
 
     def raised(self) -> BaseException:
-        """What the last run has raised."""
+        """The exception that the last run raised."""
         error, self.error = self.error, None
         assert error is not None
         return error

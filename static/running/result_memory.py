@@ -68,7 +68,7 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
 
 
 class ResultMemory:
-    """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
+    """Memory that a program's plans share: a call holds the interpreter's lock, so no two of them run at once."""
 
     def __init__(self) -> None:
         self.lock = Exclusive()
@@ -94,7 +94,7 @@ class ResultMemory:
         return self._arena
 
     def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
-        """What `make_allocator` returns, one per output and shape."""
+        """The result of `make_allocator`, one per output and shape."""
         key = position, shape, dtype
         if key not in self._allocators:
             while len(self._allocators) >= KEPT_ALLOCATORS:

@@ -62,5 +62,5 @@ def add_to_collection(name: str, value: Any) -> None:
 
 
 def get_collection(name: str, scope: str | None = None) -> list[Any]:
-    """What the default graph keeps under a name; with `scope`, what has a name that begins with it."""
+    """Values that the default graph keeps under a name; with `scope`, those whose names begin with it."""
     return get_default_graph().get_collection(name, scope)

@@ -47,7 +47,7 @@ class Building(Protocol):
         ...
 
     def get_collection(self, name: str) -> list[Any]:
-        """What is in a collection."""
+        """The values of a collection."""
         ...
 
     def building(self) -> AbstractContextManager[Any]:

@@ -70,7 +70,7 @@ class Variant:
 
     @property
     def passes(self) -> list[PassReport]:
-        """What each pass did."""
+        """Reports of the passes."""
         return self._optimised.rewritten[1]
 
     @cached_property

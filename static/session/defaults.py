@@ -1,4 +1,4 @@
-"""Which graph and which session are the default in this context."""
+"""The default graph and the default session of this context."""
 
 from __future__ import annotations
 

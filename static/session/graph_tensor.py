@@ -110,7 +110,7 @@ class Operation(Bound):
 
     @property
     def type(self) -> str:
-        """What it does: the name of its op."""
+        """The operation's type: the name of its op."""
         return self.graph.trace.kind(self.node)
 
     @property

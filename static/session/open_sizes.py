@@ -202,7 +202,7 @@ class Sizes(DimScope):
 
 
 class _Hints(dict[Atom, int]):
-    """What open sizes are while a graph is built."""
+    """Sizes in place of open ones while a graph is built."""
 
     def __missing__(self, atom: Atom) -> int:
         return HINT if atom[0] == "in" else 64
@@ -311,7 +311,7 @@ class Rewrite:
         return self._region(x) if isinstance(x, Graph) else x
 
     def spec(self, spec: Spec) -> Spec:
-        """What is known of a value."""
+        """The known spec of a value."""
         return Spec(self.plain(spec.shape), spec.dtype, spec.weak)
 
     def node(self, node: Node, new: dict[tuple[int, int], Value]) -> Node | None:

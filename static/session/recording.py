@@ -39,7 +39,7 @@ GROUP: Any = GraphOp("group", "control")
 
 
 class Role(NamedTuple):
-    """What an input of the graph stands for.
+    """The role of an input of the graph.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class GraphTrace(Trace):
         return node.outputs[0]
 
     def kind(self, node: Node) -> str:
-        """What a node does, in a word."""
+        """The kind of a node, in a word."""
         return self.roles[node.id].kind if node.op is None else node.name.strip("_")
 
     def wrap(self, value: Value) -> GraphTensor:

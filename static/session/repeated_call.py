@@ -36,11 +36,11 @@ class SessionState(Protocol):
         ...
 
     def owners(self, cut: Any) -> list[Any]:
-        """What follows the feeds."""
+        """Owners of the inputs behind the feeds."""
         ...
 
     def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[RepeatedCall | None, Any]:
-        """What was fetched, and how to get it the next time."""
+        """The fetched values, and a repeated call for the next time."""
         ...
 
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> RunProgram:
@@ -93,7 +93,7 @@ class RepeatedCall:
         return [x.payload for x in self._shared]
 
     def attempt(self, feeds: Iterable[Any]) -> Any:
-        """What was fetched; `REFUSED`, with nothing done, if the arrays are not what the plan is for."""
+        """The fetched values; `REFUSED`, with nothing done, if the arrays are not those of the plan."""
         assert self._step is not None
         outputs = self._step(*feeds)
         if type(outputs) is int:
@@ -102,7 +102,7 @@ class RepeatedCall:
         return self.finish(outputs)
 
     def finish(self, outputs: Any) -> Any:
-        """What was fetched, nested as it was asked for: of an array, or a tuple of arrays."""
+        """The fetched values, nested as they were asked for: of an array, or a tuple of arrays."""
         if self._shared:
             self.written_at = write_log.number_write()
         if self.is_one:
@@ -127,7 +127,7 @@ class SessionCallable:
         self._known: RepeatedCall | None = None
 
     def __call__(self, *values: Any) -> Any:
-        """What ``run(fetches, ...)`` returns.
+        """Return the values of ``run(fetches, ...)``.
 
         Raises
         ------

@@ -32,7 +32,7 @@ class RunProgram(TraceReports):
         self.traces = [self._trace(compiled)]
 
     def _trace(self, compiled: Compiled) -> Any:
-        """What a trace of a function would say."""
+        """A cut and its variant in the form of a trace, for reports."""
         variant, cut = self.variant, compiled.cut
         needed = SimpleNamespace(guards=cut.guards, fixed={}, hooks=0)
         known = {"trace": needed, "captured": [], "donations": [], "decisions": (), "within": None}

@@ -154,7 +154,7 @@ class Session(Bound, Switching):
         return result
 
     def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[RepeatedCall | None, Any]:
-        """What was fetched, and how to get it the next time; None where it is interpreted or watched."""
+        """The fetched values, and a repeated call for the next time; None where it is interpreted or watched."""
         profile = mode.profiling.get() if mode.tracing else None
         with nullcontext() if profile is None else profile.span("Session.run", "compiled"):
             run = self._prepare(fetches, feed_dict)
@@ -258,7 +258,7 @@ class Session(Bound, Switching):
         return self._slots[id(state)][1]
 
     def owners(self, cut: Cut) -> list[Any]:
-        """What follows the feeds: arrays, which stay the same objects, and tensors that have memory of their own."""
+        """Owners of the inputs behind the feeds: arrays that stay the same objects, and tensors with own memory."""
         trace = self.graph.trace
         states = [self.slot(x).payload if self.owns(x) else x for x in cut.states]
         return [*states, *(trace.roles[node.id].of for node in cut.constants)]

@@ -172,7 +172,7 @@ class Graph(Bound):
         return gradients(ys, xs, grad_ys)
 
     def apply(self, optimizer: Any, pairs: Sequence[tuple[Any, Any]], global_step: Any, name: str | None) -> Operation:
-        """What an optimiser's `apply_gradients` returns, see `common.optim.minimize`."""
+        """Apply gradients as an optimiser's `apply_gradients` does, see `common.optim.minimize`."""
         from static.session.optimize import apply_in_graph
 
         return apply_in_graph(self, optimizer, pairs, global_step, name)
@@ -255,7 +255,7 @@ class Graph(Bound):
         self._collections.setdefault(name, []).append(value)
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """What was kept under a name; with `scope`, what has a name that begins with it."""
+        """Values kept under a name; with `scope`, those whose names begin with it."""
         kept = self._collections.get(name, [])
         return [x for x in kept if scope is None or re.match(scope, getattr(x, "name", ""))]
 

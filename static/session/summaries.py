@@ -1,4 +1,4 @@
-"""What a run logs for TensorBoard: `static.summary`, as TensorFlow 1's `tf.summary`."""
+"""Logs of a run for TensorBoard: `static.summary`, as TensorFlow 1's `tf.summary`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from static.utils.tensorboard import SummaryWriter
 
 
 class LoggedValue(NamedTuple):
-    """What becomes of one value.
+    """The log of one value.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """What a path relies on.
+    """A decision that a path relies on.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
     truth: bool
 
     def shown(self, bits: int) -> str:
-        """What some bits of the value are in Python."""
+        """A value in Python, from its bits."""
         number = np.int64(bits).view(self.dtype).item()
         return str(bool(number)) if self.truth else repr(number)
 
@@ -82,7 +82,7 @@ class Decisions:
         self._numbers: dict[Any, Any] = {}
 
     def note(self, value: Value, position: int, array: np.ndarray) -> None:
-        """What an input of the graph is in this call, and its sizes."""
+        """Note the array of an input in this call, and its sizes."""
         self.known[value.key] = array
         self.env.update((("in", position, axis), n) for axis, n in enumerate(array.shape))
 

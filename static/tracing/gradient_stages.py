@@ -37,7 +37,7 @@ going_on = make_lock()
 
 
 class Stage(NamedTuple):
-    """What a trace has recorded up to some point, to be differentiated.
+    """A trace up to some point, to be differentiated.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Stage(NamedTuple):
 
 
 class StageGradients(NamedTuple):
-    """What a trace has recorded behind a stage: the gradients of all its results together.
+    """A trace behind a stage: the gradients of all its results together.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Further(NamedTuple):
 
 
 def pause(trace: Trace) -> dict[str, Any]:
-    """What a trace is now, for `resumed`."""
+    """The state of a trace, for `resumed`."""
     return {name: x.copy() if type(x) in (list, dict, set) else x for name, x in vars(trace).items()}
 
 
@@ -136,7 +136,7 @@ def resumed(stage: Stage, inputs: Sequence[Any]) -> Iterator[Trace]:
 
 
 def _stage(trace: Trace, region: Recorded, results: Iterable[TensorBase]) -> Stage:
-    """What an open trace has recorded."""
+    """The stage of an open trace."""
     specs = [Spec(tuple(x.shape), x.dtype) for x in results]
     nodes = {node.id for node in trace.top}
     return Stage(
@@ -256,7 +256,7 @@ def _is_act(node: Node) -> bool:
 
 
 def _outside(edges: Sequence[Edge]) -> list[Edge]:
-    """Those that do not lead to leaves which the traced program has made itself, such as those of `grad` in it."""
+    """Edges that do not lead to leaves of the traced program's own, such as those of `grad` in it."""
     return [edge for edge in edges if not isinstance(edge, Tracer)]
 
 

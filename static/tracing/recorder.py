@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(GradAttributes, Refusals, OpenTrace):
-    """What every trace can do: take arguments in, append nodes, follow writes, and give its graph.
+    """The base of traces: takes arguments in, appends nodes, follows writes, and gives its graph.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ Made = Mapping[str, TensorBase]
 
 
 def repeated(trace: Recorder, name: Any, given: Sequence[TensorBase], make: Callable[[], Made]) -> Made:
-    """What ``make()`` returns, a function of the given tensors and of what `name` stands for.
+    """Call ``make()``, a function of the given tensors and of the things that `name` stands for.
 
     It is called once per name, forms of the tensors, and line of the user's; where it writes to a tensor or sets a
     gradient, each time. Guards on sizes that it meets are those of the first time.

@@ -18,14 +18,14 @@ Signature = tuple[Any, ...]
 
 
 def kind(x: Any) -> Any:
-    """What of a leaf decides the trace: an array's dtype and which sizes are 1, a number's type, else the value."""
+    """The part of a leaf that decides the trace: an array's dtype and sizes of 1, a number's type, else the value."""
     if isinstance(x, np.ndarray):
         return (x.dtype, tuple(n == 1 for n in x.shape))
     return form(x)
 
 
 def form(x: Any) -> Any:
-    """What of a leaf decides the plan: an array's dtype and shape, a number's type, else the value."""
+    """The part of a leaf that decides the plan: an array's dtype and shape, a number's type, else the value."""
     if isinstance(x, np.ndarray):
         return (x.shape, x.dtype)
     return type(x) if type(x) in (int, float) else (type(x), x)

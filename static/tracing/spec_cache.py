@@ -38,7 +38,7 @@ Derivation = tuple[list[Any], tuple[Spec, ...]]
 
 
 class Derived:
-    """What a trace knows of operands.
+    """A trace's memory of promoted operands and specs of results.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Derived:
         self._specs: dict[Any, Spec] = {}
 
     def __call__(self, op: Op, values: list[Any], attrs: Mapping[str, Any]) -> Derivation:
-        """What follows from values and numbers of the trace."""
+        """Derive promoted values and result specs from values and numbers of the trace."""
         if op.attrs:
             specs = out_specs(op.spec(*[spec_of(x) for x in values], **attrs))
             return values, tuple([self.one(spec) for spec in specs])

@@ -114,7 +114,7 @@ class Counted(NamedTuple):
 
 
 class Stacks(NamedTuple):
-    """What a loop keeps for its gradient.
+    """Values that a loop keeps for its gradient.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class Tracer(TensorBase):
     __op_priority__ = 3
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """What numpy's operators ask an operand: an array's with a tracer are the tracer's own; others are refused."""
+        """Answer numpy's operators: an array's with a tracer are the tracer's own; other functions are refused."""
         found = operator_of(self, ufunc, method, inputs, {})
         if found is not NotImplemented:
             return found

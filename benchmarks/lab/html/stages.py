@@ -109,7 +109,7 @@ def _kernels(program: LoweredProgram, known: list[Mapping[str, Any]]) -> list[di
 
 
 def _eager(rung: Any, dynamic: ModuleType) -> list[dict[str, Any]]:
-    """What the eager engine does in a call, in order: ops, then the rules of the backward pass."""
+    """The eager engine's work in a call, in order: ops, then the rules of the backward pass."""
     with dynamic.profiler.profile() as profile:
         rung.call(*rung.inputs[0])
     return [

@@ -1,4 +1,4 @@
-"""What programs ask of PyTorch's compiler, and what they ask it to leave alone."""
+"""Switches and questions of PyTorch's compiler, which programs carry with them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def assume_constant_result(fn: Callable[..., Any]) -> Any:
 
 
 class set_stance:
-    """What a compiled function does when it has no program for a call; as a call, a block or a decorator.
+    """Set how a compiled function answers a call that it has no program for; as a call, a block or a decorator.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was last asked for; results are deterministic in any case."""
+    """The last setting of `use_deterministic_algorithms`; results are deterministic in any case."""
     return _asked["deterministic"]
 
 

@@ -57,7 +57,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 class FloatLimits(NamedTuple):
-    """What `finfo` gives: bits of an element, limits as Python's floats, and the dtype."""
+    """The result of `finfo`: bits of an element, limits as Python's floats, and the dtype."""
 
     bits: int
     eps: float
@@ -68,7 +68,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntLimits(NamedTuple):
-    """What `iinfo` gives: bits of an element, limits, and the dtype."""
+    """The result of `iinfo`: bits of an element, limits, and the dtype."""
 
     bits: int
     max: int
@@ -154,7 +154,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 
 
 class NamespaceInfo:
-    """What `__array_namespace_info__` gives: dtypes, devices and abilities."""
+    """The result of `__array_namespace_info__`: dtypes, devices and abilities."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean indices and sizes that depend on data are there, except in a trace; up to 64 dimensions."""
@@ -192,5 +192,5 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  the standard's name
-    """What the namespace says of itself: dtypes, devices and abilities."""
+    """Describe the namespace: its dtypes, devices and abilities."""
     return NamespaceInfo()

@@ -121,7 +121,7 @@ _FINITE: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def _turns(name: str, part: bool, mask: Any) -> str:
-    """Which items are computed: all of them, by threads where that pays, or those of a part."""
+    """The items to compute: all of them, by threads where that pays, or those of a part."""
     return (_PART if part else _SHARING).format(name=name, sizes=6 if mask is None else 8)
 
 

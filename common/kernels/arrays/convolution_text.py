@@ -73,5 +73,5 @@ def head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
 
 
 def turns(name: str, x: str, part: bool) -> str:
-    """Which part of the work is done: all of it, by threads where that pays, or that of a part."""
+    """The part of the work to do: all of it, by threads where that pays, or that of a part."""
     return _PART if part else _SHARE.format(name=name, x=x)

@@ -44,7 +44,7 @@ def minimum_all(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Fun
 
 
 def _worst(kind: ir.Type, order: str, truth: bool) -> float:
-    """What every element is at least as good as."""
+    """The element that every other one is at least as good as."""
     if truth:
         return 0 if order == ">" else 1
     if not isinstance(kind, ir.IntType):

@@ -37,7 +37,7 @@ _VOID = ir.VoidType()
 
 
 class RowFold(NamedTuple):
-    """What lanes do with elements: ``combine(builder, lane, of(builder, element))``, from `start` on.
+    """A fold by lanes: ``combine(builder, lane, of(builder, element))``, from `start` on.
 
     `of` gives `start` for `start`, so that missing elements still change nothing.
     """

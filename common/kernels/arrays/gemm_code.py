@@ -67,7 +67,7 @@ class Tile(NamedTuple):
 
 
 def tile(kind: ir.Type) -> Tile:
-    """What fits into the processor's registers: 32 of 64 bytes, 16 of 32, or those of 16. No bit depends on it."""
+    """The tile that fits the processor's registers: 32 of 64 bytes, 16 of 32, or 16 of 16. No bit depends on it."""
     _, features = llvm_engine.cpu()
     if "+avx512f" in features:
         return Tile(64 // align(kind), 8, 3)

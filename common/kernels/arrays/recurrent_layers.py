@@ -36,7 +36,7 @@ __all__ = ["CELLS", "Cell", "backward_scratch", "backward_source", "forward_scra
 
 
 class Cell(NamedTuple):
-    """What differs between the cells, as text of kernels.
+    """The differences between the cells, as text of kernels.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ class Reducer(NamedTuple):
     registers: bool = False
 
     def first(self, dtype: np.dtype[Any]) -> Any:
-        """What an accumulator of `dtype` begins with."""
+        """The first value of an accumulator of `dtype`."""
         if self.start is not None:
             return self.start
         highest = self.join == "minimum"

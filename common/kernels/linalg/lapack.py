@@ -41,7 +41,7 @@ def _items(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
 
 
 def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
-    """What an iterative algorithm of numpy's gives; its failure in the words of PyTorch."""
+    """Run an iterative algorithm of numpy's; report its failure in PyTorch's words."""
     try:
         with np.errstate(all="ignore"):
             return compute()

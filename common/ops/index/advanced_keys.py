@@ -49,7 +49,7 @@ class Selection(NamedTuple):
     placed: list[tuple[int, Any]]
 
     def part(self, x: Any) -> Any:
-        """What the basic key and the chosen indices leave of x."""
+        """Read the part of x that the basic key and the chosen indices give."""
         if self.basic is not None:
             x = at_basic_key(x, self.basic)
         for dim, index in self.chosen:

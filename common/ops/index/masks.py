@@ -166,7 +166,7 @@ def masked_scatter(x: Any, mask: Any, src: Any) -> Any:
 
 
 def _scattered(x: Any, mask: Any, src: Any) -> Any:
-    """What `masked_scatter` returns where `src` has certainly enough elements; None where it may have too few."""
+    """The result of `masked_scatter` if `src` certainly has enough elements; None if it may have too few."""
     from common.ops.reduce.scans import cumsum
 
     shape = broadcast_shapes(x.shape, mask.shape, op="masked_scatter()")

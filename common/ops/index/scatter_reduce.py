@@ -179,7 +179,7 @@ def _combined(
     write: Callable[..., Any],
     total: Callable[[Any], Any],
 ) -> Any:
-    """What `reduce` asks for.
+    """Combine values as `reduce` says.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _combined(
 
 
 def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
-    """What changes nothing that it is combined with."""
+    """The neutral element of a reduction."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":

@@ -28,5 +28,5 @@ taken_ = composite(
 
 
 def taken(x: Any, index: Any, dim: int, keepdim: bool, node_name: str) -> Any:
-    """What a function has found at `index` along `dim`, as its node."""
+    """The elements that a function found at `index` along `dim`, as its node."""
     return apply(taken_, (x, index), known_attrs(node_name, dim=dim, keepdim=keepdim))

@@ -95,7 +95,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 
 
 class CholeskyEx(NamedTuple):
-    """What `linalg.cholesky_ex` returns: the factor, and LAPACK's info."""
+    """The result of `linalg.cholesky_ex`: the factor, and LAPACK's info."""
 
     L: Any
     info: Any
@@ -149,7 +149,7 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------ LU
 class LU(NamedTuple):
-    """What `linalg.lu` and `lu_unpack` return: a permutation, and both factors."""
+    """The result of `linalg.lu` and `lu_unpack`: a permutation, and both factors."""
 
     P: Any
     L: Any
@@ -157,14 +157,14 @@ class LU(NamedTuple):
 
 
 class LUFactor(NamedTuple):
-    """What `linalg.lu_factor` returns: both factors in one matrix, and the rows that were exchanged, from 1 on."""
+    """The result of `linalg.lu_factor`: both factors in one matrix, and the rows that were exchanged, from 1 on."""
 
     LU: Any
     pivots: Any
 
 
 class LUFactorEx(NamedTuple):
-    """What `linalg.lu_factor_ex` returns: `LUFactor`, and LAPACK's info."""
+    """The result of `linalg.lu_factor_ex`: `LUFactor`, and LAPACK's info."""
 
     LU: Any
     pivots: Any

@@ -17,7 +17,7 @@ from common.ops.shape.view import unsqueeze
 
 
 class OlderSVD(NamedTuple):
-    """What `svd` returns."""
+    """The result of `svd`."""
 
     U: Any
     S: Any

@@ -21,14 +21,14 @@ from common.tensor.create import lift
 
 
 class QR(NamedTuple):
-    """What `linalg.qr` returns: orthogonal columns, and an upper triangle."""
+    """The result of `linalg.qr`: orthogonal columns, and an upper triangle."""
 
     Q: Any
     R: Any
 
 
 class Geqrf(NamedTuple):
-    """What `geqrf` returns: packed factors, and those of Householder's reflections."""
+    """The result of `geqrf`: packed factors, and those of Householder's reflections."""
 
     a: Any
     tau: Any

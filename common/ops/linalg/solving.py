@@ -93,21 +93,21 @@ slogdet_: Op = lapack(
 
 
 class SolveEx(NamedTuple):
-    """What `linalg.solve_ex` returns: the solution, and LAPACK's info."""
+    """The result of `linalg.solve_ex`: the solution, and LAPACK's info."""
 
     result: Any
     info: Any
 
 
 class InvEx(NamedTuple):
-    """What `linalg.inv_ex` returns: the inverse, and LAPACK's info."""
+    """The result of `linalg.inv_ex`: the inverse, and LAPACK's info."""
 
     inverse: Any
     info: Any
 
 
 class Slogdet(NamedTuple):
-    """What `slogdet` returns: signs, and logarithms of magnitudes."""
+    """The result of `slogdet`: signs, and logarithms of magnitudes."""
 
     sign: Any
     logabsdet: Any
@@ -212,7 +212,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 class Triangular(NamedTuple):
-    """What `triangular_solve` returns: the solution, and the matrix."""
+    """The result of `triangular_solve`: the solution, and the matrix."""
 
     solution: Any
     cloned_coefficient: Any

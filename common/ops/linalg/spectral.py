@@ -143,14 +143,14 @@ pinv_: Op = lapack(
 
 
 class Eigh(NamedTuple):
-    """What `linalg.eigh` returns."""
+    """The result of `linalg.eigh`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class SVD(NamedTuple):
-    """What `linalg.svd` returns."""
+    """The result of `linalg.svd`."""
 
     U: Any
     S: Any
@@ -158,7 +158,7 @@ class SVD(NamedTuple):
 
 
 class Lstsq(NamedTuple):
-    """What `linalg.lstsq` returns; what the driver does not find is empty."""
+    """The result of `linalg.lstsq`; fields that the driver does not find are empty."""
 
     solution: Any
     residuals: Any

@@ -14,14 +14,14 @@ from common.ops.linalg.factorizations import _INT32
 
 
 class LDL(NamedTuple):
-    """What `linalg.ldl_factor` returns: the packed factors, and pivots."""
+    """The result of `linalg.ldl_factor`: the packed factors, and pivots."""
 
     LD: Any
     pivots: Any
 
 
 class LDLEx(NamedTuple):
-    """What `linalg.ldl_factor_ex` returns: `LDL`, and LAPACK's info."""
+    """The result of `linalg.ldl_factor_ex`: `LDL`, and LAPACK's info."""
 
     LD: Any
     pivots: Any

@@ -13,7 +13,7 @@ from common.ops.math.logarithms import exp2
 
 
 class Frexp(NamedTuple):
-    """What `frexp` returns.
+    """The result of `frexp`.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ from common.ops.shape.view import reshape
 
 
 class Extremum(NamedTuple):
-    """What `max` and `min` over a dimension return.
+    """The result of `max` and `min` over a dimension.
 
     Attributes
     ----------

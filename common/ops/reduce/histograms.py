@@ -22,7 +22,7 @@ from common.tensor.create import lift, operand
 
 
 class Histogram(NamedTuple):
-    """What `histogram` returns.
+    """The result of `histogram`.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Histogram(NamedTuple):
 
 
 class HistogramDD(NamedTuple):
-    """What `histogramdd` returns.
+    """The result of `histogramdd`.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ def kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def spread(g: Any, shape: Any, dim: tuple[int, ...]) -> Any:
-    """What was reduced over `dim`, with or without the dimensions, repeated to `shape`."""
+    """Repeat a reduction's result over `dim`, with or without the dimensions, to `shape`."""
     return expand(reshape(g, kept(shape, dim)), shape)
 
 

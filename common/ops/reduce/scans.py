@@ -26,7 +26,7 @@ _INF = float("inf")
 
 
 class CumulativeExtremes(NamedTuple):
-    """What `cummax` and `cummin` return.
+    """The result of `cummax` and `cummin`.
 
     Attributes
     ----------

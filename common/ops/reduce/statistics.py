@@ -21,7 +21,7 @@ from common.ops.shape.view import reshape
 
 
 class Aminmax(NamedTuple):
-    """What `aminmax` returns.
+    """The result of `aminmax`.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ known_expansion = lru_cache(maxsize=1024)(expansion)
 
 
 def out_of_range(extent: Any, dim: int) -> Mapping[int, str]:
-    """What the statuses of kernels with indices into one dimension mean."""
+    """Meanings of the statuses of kernels with indices into one dimension."""
     from common.kernels.arrays.coordinates import WrongIndex
 
     return WrongIndex((extent,), dim, wrap=False)

@@ -19,14 +19,14 @@ from common.tensor.view_families import Path, ViewStep
 
 
 def along(x: Any, path: Path) -> Any:
-    """What a chain of views shows of `x`."""
+    """Apply a chain of views to `x`."""
     for name, attrs in path:
         x = REGISTRY[name](x, **dict(attrs))
     return x
 
 
 class ViewChain:
-    """What a chain of views shows of a contiguous array: ops lengthen the chain.
+    """A chain of views of a contiguous array, as offset, shape and strides; ops lengthen it.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ from common.tensor.create import lift
 
 
 class ValuesAndIndices(NamedTuple):
-    """What `median`, `nanmedian` and `mode` over a dimension return.
+    """The result of `median`, `nanmedian` and `mode` over a dimension.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from common.tensor.create import lift
 
 
 class Sorted(NamedTuple):
-    """What `sort`, `topk` and `kthvalue` return.
+    """The result of `sort`, `topk` and `kthvalue`.
 
     Attributes
     ----------

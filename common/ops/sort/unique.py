@@ -91,7 +91,7 @@ def unique_consecutive(
 
 
 def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
-    """What is compared, one per row."""
+    """The elements to compare, one per row."""
     array = elements(x, name, "call it outside and pass the result in, or count with one_hot(index, classes).sum(0)")
     if axis is None:
         return array.reshape(-1, 1)

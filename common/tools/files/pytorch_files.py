@@ -40,7 +40,7 @@ _INSTEAD = (
 
 
 class _KnownName:
-    """What a name of PyTorch's stands for: a function that makes what it holds, or an element type."""
+    """The object behind one of PyTorch's names: a function that makes it, or an element type."""
 
     __slots__ = ("_make",)
 
@@ -92,7 +92,7 @@ class _Reader(pickle.Unpickler):
         }  # fmt: skip
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for.
+        """The object behind a name.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What of a model is known before it runs: constants and arithmetic of sizes, as numpy arrays.
+"""Values of a model that are known before it runs: constants and arithmetic of sizes, as numpy arrays.
 
 An array of sizes of a trace has dtype object, its elements are ints and Dims. Floats are computed here only by
 operations that round once, so that they have the bits that an engine would give them.

@@ -1,4 +1,4 @@
-"""Which arrays of a model Python reads, such as the scales of a Resize: constants, which training leaves alone."""
+"""Arrays of a model that Python reads, such as the scales of a Resize: constants, which training leaves alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ONNX file says, as plain records: graphs, nodes, attributes, arrays.
+"""The contents of an ONNX file as plain records: graphs, nodes, attributes, arrays.
 
 References
 ----------
@@ -63,7 +63,7 @@ class OnnxNode:
 
     @property
     def place(self) -> str:
-        """What errors call it."""
+        """The name of the node in errors."""
         return f"{self.kind} {self.name!r}" if self.name else f"{self.kind} that makes {', '.join(self.outputs)!r}"
 
 

@@ -45,7 +45,7 @@ class Stop(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What `arrange` returns.
+    """The result of `arrange`.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be profiled: the CPU; a profile of anything else has no events of it."""
+    """Activities to profile: the CPU; a profile of anything else has no events of it."""
 
     CPU = 0
     XPU = 1
@@ -53,7 +53,7 @@ _OPTIONS = frozenset(
 
 
 class _Thread:
-    """What one thread has begun: the op that runs, and the spans around it: [start, ns of what is inside]."""
+    """The open spans of one thread: the op that runs, and the spans around it, [start, ns of what is inside]."""
 
     __slots__ = ("ident", "op_start", "spans")
 
@@ -113,7 +113,7 @@ class profile(Watching):
         self._threads: dict[int, _Thread] = {}
 
     def _asked(self, step: int) -> ProfilerAction:
-        """What the schedule says of a step."""
+        """The schedule's answer for a step."""
         assert self._schedule is not None
         action = self._schedule(step)
         if not isinstance(action, ProfilerAction):
@@ -254,7 +254,7 @@ class profile(Watching):
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
-    """What `on_trace_ready` may be: every trace goes to a file of its own.
+    """A handler for `on_trace_ready`: every trace goes to a file of its own.
 
     Parameters
     ----------

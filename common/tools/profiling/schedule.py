@@ -1,4 +1,4 @@
-"""Which steps of a loop a profile records: `torch.profiler.schedule`."""
+"""The steps of a loop that a profile records: `torch.profiler.schedule`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from common.core.errors import ArgumentError
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step."""
+    """The action of a profile in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -26,7 +26,7 @@ Schedule = Callable[[int], ProfilerAction]
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
-    """What a profile does in each step: cycles of steps that it skips, that only run, and that it records.
+    """Plan a profile's steps: cycles of steps that it skips, that only run, and that it records.
 
     Parameters
     ----------

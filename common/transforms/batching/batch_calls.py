@@ -52,7 +52,7 @@ def callback(trace: Any, call: Any, operands: Sequence[Any], specs: Sequence[Spe
 
 
 class BatchInfo(NamedTuple):
-    """What the rule `vmap` of a user's Function is told.
+    """The size and randomness of a batch, for the rule `vmap` of a user's Function.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ class BatchTrace(OpenTrace):
 
     @property
     def decide(self) -> Questions:
-        """What answers Python's questions about elements."""
+        """The interpreter that answers Python's questions about elements."""
         return Questions(self)
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class BatchTrace(OpenTrace):
         return results if type(y) is tuple else results[0]
 
     def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
-        """What ``make()`` returns."""
+        """Call ``make()``."""
         return make()
 
     def draw(self, generator: Generator, name: str, shape: tuple[Any, ...], dtype: Any) -> BatchedTensor:

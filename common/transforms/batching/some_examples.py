@@ -11,7 +11,7 @@ from common.transforms.batching.batched import Batched
 
 
 class BranchOfSome:
-    """What a branch reads from outside, so that examples that do not take it have no part in derivatives.
+    """The outside values of a branch, cut so that examples which do not take it have no part in derivatives.
 
     Their derivatives would be multiplied by zero, which is no zero where they are infinite: ``cond(x > 0, sqrt, ...)``
     at 0. So the branch reads ``where(taken, x, x.detach())``.

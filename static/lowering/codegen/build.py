@@ -92,7 +92,7 @@ class _Builder(Indexed):
         return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
 
     def row(self) -> list[Any]:
-        """What is done in every row."""
+        """The statements of every row."""
         place = "" if self.divided is None else self.row_index(self.divided, self.rows)
         head, self.rows = self.rows, []
         for stage in range(self.stages.count):
@@ -117,7 +117,7 @@ class _Builder(Indexed):
         return columns.tiles(body) if columns.tiled else body, self.nest.rows[:-1]
 
     def rows_together(self, count: int) -> list[Any]:
-        """What is done in a row, and in the next rows of its lane, if only columns are reduced."""
+        """The statements of a row, and of the next rows of its lane, if only columns are reduced."""
         assert self.columns is not None
         loop: list[Any] = []
         items, name = self.columns.items, self.columns.row_name
@@ -229,7 +229,7 @@ class _Builder(Indexed):
 
     # ---------------------------------------------------------------- operands of row reductions
     def ready(self, item: Item, stage: int) -> tuple[str, Place] | None:
-        """What reduces a row of which no element has to be computed before, and where that lies."""
+        """The reducer of a row whose elements lie ready, and their place."""
         operand = item.operands[0]
         known = known_sum(operand) if REDUCERS[item.function] is SUM else None
         if known is not None and self.outside(known[1]) and not self.outside(operand):
@@ -244,7 +244,7 @@ class _Builder(Indexed):
         return isinstance(operand.source, Access) and source_item(operand.source, self.own) is None
 
     def loaded(self, item: Item, stage: int, loop: list[Any], chunked: bool) -> tuple[str, Place]:
-        """What reduces a row whose elements the loop leaves at a place."""
+        """The reducer of a row whose elements the loop leaves at a place."""
         return REDUCERS[item.function].row, self.reduced_row(item.operands[0], stage, loop, chunked)
 
     def direct(self, operand: Operand, stage: int) -> Place | None:

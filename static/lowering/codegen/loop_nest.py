@@ -125,7 +125,7 @@ class Nest:
         return self.inner_run is not None and self.inner_run[1] == dim
 
     def element(self, access: Access, rows: list[Any], column: str) -> Place | Guarded:
-        """What an access reads, within its bounds; adds the base of its row, and its conditions, to `rows`."""
+        """The element of an access, within its bounds; adds the base of its row, and its conditions, to `rows`."""
         place = self.place(access, rows, column)
         if access.jump is not None:
             dim, start, distance = access.jump

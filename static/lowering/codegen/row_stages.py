@@ -54,7 +54,7 @@ class Stages:
         return stage + 1 if item.kind == "rows" else stage
 
     def sinks(self, stage: int) -> list[Item]:
-        """What has to be done in the loop of a stage: stores, and operands of reductions."""
+        """Items of a stage's loop: stores, and operands of reductions."""
         return [i for i in self.group.items if self.happens(i) == stage and self._is_sink(i)]
 
     def happens(self, item: Item) -> int:

@@ -1,1 +1,1 @@
-"""Which items share a kernel, and in which order kernels run."""
+"""Items that share a kernel, and the order in which kernels run."""

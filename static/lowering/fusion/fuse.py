@@ -1,4 +1,4 @@
-"""Which items share a kernel: greedy merging along edges, checked for order, shape and size.
+"""Kernels as groups of items: greedy merging along edges, checked for order, shape and size.
 
 1. In program order, an item joins the groups of its producers: over the same space, or as values of a row where
    a reduction has fixed what a row is.

@@ -71,7 +71,7 @@ class MergePolicy:
         return any(user not in own and self._kernels[waits] - self._kernels[user] > NEAR for user in users)
 
     def _ends_now(self, one: Group, two: Group) -> str:
-        """What keeps a group from waiting for what another one waits for."""
+        """The reason why a group does not wait for another group's operands."""
         own, first = {item.id for item in (*one.items, *two.items)}, {item.id for item in one.items}
         read = {a.buffer.id: a.buffer for item in one.items for a in item.accesses if a.prefix == len(one.dims)}
         ending = [b for b in read.values() if b.maker is not None and b.maker.id not in first]
@@ -82,7 +82,7 @@ class MergePolicy:
         return ENDS_NOW if len(ending) > max(len(made), 1) else ""
 
     def _needed_later(self, one: Group, two: Group) -> str:
-        """What keeps a group from being computed as early as another one."""
+        """The reason why a group is not computed as early as another one."""
         own, second = {item.id for item in (*one.items, *two.items)}, {item.id for item in two.items}
         if not any(_is_full(item, two) and self._escapes(item.out, own) for item in two.items):
             return ""

@@ -95,7 +95,7 @@ Construct = Act | SwitchStep | LoopStep
 
 
 def construct(node: Node, index: Index) -> Construct:
-    """What a plan needs to know of a node that is control flow or an act."""
+    """The record of a node for plans, if it is control flow or an act."""
     if node.name == "switch":
         uses = [[1 + i for i in uses] for _, uses in branches(node)]
         return SwitchStep(uses, len(node.operands))

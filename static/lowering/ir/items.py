@@ -246,7 +246,7 @@ class Item:
 
     @property
     def name(self) -> str:
-        """What it does, for people: the op's name, or "copy" where it moves what an input or a loop is given."""
+        """The item's name for people: that of the op, or "copy" for a move of an input or a loop's value."""
         moves = self.kind == "map" and self.function == ""
         return "copy" if moves and (self.node.op is None or self.node.regions) else self.node.name
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CompileOptions(NamedTuple):
-    """What a user decides about compiling.
+    """A user's options of compiling.
 
     Attributes
     ----------

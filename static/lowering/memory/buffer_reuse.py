@@ -119,7 +119,7 @@ class _Order:
 
 
 def _made_of(item: Item, stages: Stages) -> Iterator[Access]:
-    """What is read to compute one element of a row."""
+    """Operands of one element of a row."""
     stage, waiting, seen = stages.of[item.id], [item], {item.id}
     while waiting:
         item = waiting.pop()

@@ -83,7 +83,7 @@ class TableEntry:
     regions: Mapping[str, Frame] = field(default_factory=dict)
 
     def message(self, status: int, env: Mapping[Atom, int]) -> tuple[str, int]:
-        """What a status means in a call with sizes `env`, and the id of the node to blame."""
+        """The message of a status in a call with sizes `env`, and the id of the node to blame."""
         wrong = self.wrong_index
         if wrong is not None and status == ANY_INDEX:
             return wrong.any(env), self.errors[0][1]

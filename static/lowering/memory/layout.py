@@ -63,7 +63,7 @@ class MemoryLayout:
 
 
 class Schedule:
-    """What of a layout does not depend on sizes.
+    """The part of a layout that does not depend on sizes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which gradients of slices are added to others that lie at the same places.
+"""Gradients of slices that are added to others at the same places.
 
 Those of slices that lie beside each other are parts of one array, and nothing has to be added. Those of a stencil,
 ``x[1:] - x[:-1]``, overlap nearly everywhere: in parts, each of them would be cut where any other one ends.

@@ -30,7 +30,7 @@ def part(layout: Layout, dim: int, start: Any, size: Any) -> Layout:
 
 
 def seen(node: Node, layout: Layout, attrs: dict[str, Any]) -> Layout:
-    """What a view that never copies shows of a layout."""
+    """The layout behind a view that never copies."""
     assert node.op is not None
     placed = node.op.strided(layout.offset, layout.shape, layout.strides, **attrs)
     if isinstance(layout.root, Const):
@@ -52,7 +52,7 @@ def of_number(number: Const, shape: Sizes, dim: int, size: Any) -> Layout:
 
 
 def some(dim: int, layouts: list[Layout]) -> tuple[int, list[Layout]] | None:
-    """Those of the parts that are not known to be empty, if there are not too many."""
+    """The parts that are not known to be empty, if there are not too many."""
     some = [layout for layout in layouts if not is_literal(layout.shape[dim], 0)]
     return (dim, some) if 0 < len(some) <= MOST else None
 
@@ -100,7 +100,7 @@ def cuts(*divisions: Sequence[Any]) -> list[tuple[Any, list[tuple[int, Any]]]] |
 
 
 def _rest(whole: Any, part: Any, is_last: bool) -> Any:
-    """What is left of `whole` behind `part`; None if that may be less than nothing. The last contains all others."""
+    """The rest of `whole` behind `part`; None if that may be negative. The last part contains all others."""
     rest = size_key(whole - part)
     if type(rest) is int:
         return rest if rest >= 0 else None

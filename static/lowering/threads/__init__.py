@@ -1,1 +1,1 @@
-"""Which loops are cut into parts for threads, and which kernels run side by side."""
+"""Loops that are cut into parts for threads, and kernels that run side by side."""

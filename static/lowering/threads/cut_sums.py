@@ -71,7 +71,7 @@ def _reduces(value: Any, size: str) -> bool:
 
 
 def bound_in(bound: list[Any], used: set[str]) -> list[Any]:
-    """What the slots of a kernel are that uses some of another one's: other scratch memory stays with that one."""
+    """The slots of a kernel that uses some of another one's: other scratch memory stays with that one."""
     return [
         thing if f"b{i}" in used or not isinstance(thing, Scratch) else Scratch(thing.dtype, thing.dtype.itemsize)
         for i, thing in enumerate(bound)

@@ -104,7 +104,7 @@ def _free(
 
 
 def _needed(free: Sequence[int], members: Sequence[int], touched: Sequence[Touched]) -> list[int]:
-    """Which of some steps have to run before others, because these or those come later and wait for them."""
+    """Steps that have to run before others, which later steps wait for."""
     needed, found = list(members[1:]), list[int]()
     for i in reversed(free):
         if any(i < j and touched[i].before(touched[j]) for j in needed):
