@@ -1,5 +1,6 @@
 """The picture of a run: what it shows is what was measured."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -44,6 +45,12 @@ def test_a_panel_per_workload_with_one_off_costs(tmp_path, capsys):
     assert texts.count("compiling has paid off") == 1  # also if only the second panel has the mark
     assert "threads" not in texts
     assert str(path) in capsys.readouterr().out
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    dark = text[text.index("@media (prefers-color-scheme: dark)") : text.index("</style>")]
+    styles = " ".join(re.findall('style="([^"]*)"', text))
+    for color in (*draw.COLORS.values(), "#ffffff", "#000000"):  # each has another one on a dark page
+        assert color in styles
+        assert re.search(f'{color}"] {{ (fill|stroke): #\\w+ !important', dark)
     draw.draw(RECORD, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()  # nothing of the clock in it
 
