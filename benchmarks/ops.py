@@ -1,9 +1,10 @@
 """Single operators of `dynamic` beside PyTorch eager: ``python -m benchmarks.ops``, where PyTorch is installed.
 
 Both run the same call on the same numbers with one thread, in turn, and the processor time of the fastest of several
-batches counts. Results are compared before anything is timed. Rows are sorted by ratio; below 1 `dynamic` is faster.
+batches counts. Results are compared before anything is timed. The last column says how many times as fast `dynamic`
+is; the slowest rows stand first.
 Beside each row stands what the machine allows (`benchmarks.ops_limits`), and at the end per size and direction the
-geometric mean and how many rows are over 1.2.
+geometric mean and how many rows are slow: less than 0.83x as fast.
 
     python -m benchmarks.ops                            # 1e3, 1e5 and 1e7 elements, forward and with backward
     python -m benchmarks.ops -k softmax --elements 1e6  # operators whose name contains it
@@ -32,8 +33,8 @@ from benchmarks.ops_limits import limit
 
 Step = Callable[[], Any]
 SIZES = "1e3,1e5,1e7"
-BOUND = 1.2
-"""The ratio above which a row is named."""
+SLOW = 0.83
+"""A row that is less than so many times as fast as PyTorch is named."""
 _APART = 1e-3
 """Share of elements that may differ by more than the tolerance: where a function is steep or undefined."""
 
@@ -55,9 +56,9 @@ class Row(NamedTuple):
     least: float = 0.0
 
     @property
-    def ratio(self) -> float:
-        """Our time by theirs."""
-        return self.ours / self.theirs
+    def speed(self) -> float:
+        """How many times as fast as PyTorch `dynamic` is."""
+        return self.theirs / self.ours
 
 
 def step(tw: ModuleType, call: Call, arrays: Sequence[np.ndarray], backward: bool) -> Step:
@@ -132,29 +133,29 @@ def compare(call: Call, elements: int, backward: bool, budget: float) -> Row:
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as text, the slowest first."""
-    lines = [f"{'op':<26}{'elements':>9} {'':<9}{'dynamic us':>12}{'torch us':>12}{'limit us':>12}{'ratio':>7}"]
-    for r in sorted(rows, key=lambda row: -row.ratio):
+    lines = [f"{'op':<26}{'elements':>9} {'':<9}{'dynamic us':>12}{'torch us':>12}{'limit us':>12}{'as fast':>9}"]
+    for r in sorted(rows, key=lambda row: row.speed):
         kind = "backward" if r.backward else "forward"
         times = "".join(f"{1e6 * t:>12.1f}" for t in (r.ours, r.theirs, r.least))
-        lines.append(f"{r.name:<26}{r.elements:>9} {kind:<9}{times}{r.ratio:>7.2f}")
+        lines.append(f"{r.name:<26}{r.elements:>9} {kind:<9}{times}{r.speed:>8.2f}x")
     return "\n".join(lines)
 
 
 def mean(rows: Iterable[Row]) -> float:
-    """The geometric mean of the ratios."""
-    return float(np.exp(np.mean([np.log(row.ratio) for row in rows])))
+    """The geometric mean: how many times as fast."""
+    return float(np.exp(np.mean([np.log(row.speed) for row in rows])))
 
 
 def summary(rows: Sequence[Row], before: Sequence[Row] = ()) -> str:
-    """Per size and direction the mean, and the number of rows over the bound; the same of another run's equal rows."""
-    lines = [f"{'elements':>9} {'':<9}{'rows':>5}{'mean':>7}{'over':>6}{'  before':>8}{'over':>6}"]
+    """Per size and direction the mean, and the number of slow rows; the same of another run's equal rows."""
+    lines = [f"{'elements':>9} {'':<9}{'rows':>5}{'mean':>8}{'slow':>6}{'  before':>9}{'slow':>6}"]
     then = {row[:3]: row for row in before}
     for elements, backward in sorted({(row.elements, row.backward) for row in rows}):
         some = [row for row in rows if row[1:3] == (elements, backward)]
-        line = f"{elements:>9} {'backward' if backward else 'forward':<9}{len(some):>5}{mean(some):>7.2f}"
-        line += f"{sum(row.ratio > BOUND for row in some):>6}"
+        line = f"{elements:>9} {'backward' if backward else 'forward':<9}{len(some):>5}{mean(some):>7.2f}x"
+        line += f"{sum(row.speed < SLOW for row in some):>6}"
         if old := [then[row[:3]] for row in some if row[:3] in then]:
-            line += f"{mean(old):>8.2f}{sum(row.ratio > BOUND for row in old):>6}"
+            line += f"{mean(old):>8.2f}x{sum(row.speed < SLOW for row in old):>6}"
         lines.append(line)
     return "\n".join(lines)
 
@@ -186,13 +187,13 @@ def read(path: str) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 if a row is over the limit."""
+    """Run the command; 1 if a row is slower than the limit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ops", description="Single operators beside PyTorch.")
     parser.add_argument("-k", default="", metavar="TEXT", help="operators whose name contains it")
     parser.add_argument("--elements", default=SIZES, help="sizes, separated by commas")
     parser.add_argument("--only", choices=["forward", "backward"], help="one of the two")
     parser.add_argument("--budget", type=float, default=0.4, metavar="SECONDS", help="processor time per row")
-    parser.add_argument("--limit", type=float, metavar="RATIO", help="fail if a row is over it")
+    parser.add_argument("--limit", type=float, metavar="TIMES", help="fail if a row is not so many times as fast")
     parser.add_argument("--write", metavar="FILE", help="keep the rows")
     parser.add_argument("--before", metavar="FILE", help="rows of another run, whose means stand beside")
     options = parser.parse_args(arguments)
@@ -206,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Path(options.write).write_text(json.dumps(rows))
     print(table(rows))
     print(summary(rows, read(options.before) if options.before else ()))
-    return int(options.limit is not None and any(row.ratio > options.limit for row in rows))
+    return int(options.limit is not None and any(row.speed < options.limit for row in rows))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from benchmarks.gate import record
-from benchmarks.ops import BOUND, mean, measured, table
+from benchmarks.ops import SLOW, mean, measured, table
 
-#: Per number of elements and direction: the geometric mean of the ratios to PyTorch's time, and the share of rows that
-#: may be over 1.2. What is asked for is 0.6 and none, at 1e7 elements too; these hold today, and may only be lowered.
+#: Per number of elements and direction: how many times as fast as PyTorch in the geometric mean at least, and the share
+#: of rows that may be slow. We aim at 1.7x and none, at 1e7 elements too; these hold today, and may only be tightened.
 BOUNDS = {
-    (1_000, False): (0.87, 0.27),
-    (1_000, True): (0.77, 0.16),
-    (100_000, False): (0.63, 0.18),
-    (100_000, True): (0.66, 0.19),
+    (1_000, False): (1.15, 0.27),
+    (1_000, True): (1.3, 0.16),
+    (100_000, False): (1.58, 0.18),
+    (100_000, True): (1.51, 0.19),
 }
 
 
@@ -25,9 +25,9 @@ def test_operators(benchmark: Any, elements: int, backward: bool) -> None:
         record(benchmark, lambda: None, [()])
         return
     rows = list(measured([elements], only="backward" if backward else "forward", budget=0.1))
-    benchmark.extra_info["ratios"] = {row.name: row.ratio for row in rows}
+    benchmark.extra_info["speeds"] = {row.name: row.speed for row in rows}
     record(benchmark, lambda: None, [()])
-    slow = [row for row in rows if row.ratio > BOUND]
-    most, share = BOUNDS[elements, backward]
-    assert mean(rows) <= most, table(slow)
+    slow = [row for row in rows if row.speed < SLOW]
+    least, share = BOUNDS[elements, backward]
+    assert mean(rows) >= least, table(slow)
     assert len(slow) <= share * len(rows), table(slow)
