@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.draws import Draws
 from benchmarks.workload import Array, Program, Workload
 
 STEPS = 20
@@ -48,10 +49,13 @@ def mismatches(workload: Workload, first: ModuleType, second: ModuleType) -> Ite
     Compared are what the call returns and every gradient after each step, and parameters and optimizer state
     before the first step and after the last.
     """
-    programs = [workload.make(engine) for engine in (first, second)]
+    programs, draws = [], []
+    for engine in (first, second):
+        programs.append(workload.make(engine))
+        draws.append(Draws())
     yield from unequal("before step 1", *(p.state() for p in programs))
     for number, arguments in enumerate(islice(cycle(workload.inputs()), STEPS), start=1):
-        found = [results(workload, program, arguments) for program in programs]
+        found = [own(results, workload, program, arguments) for own, program in zip(draws, programs, strict=True)]
         lines = list(unequal(f"step {number}", *found))
         if lines:
             yield from lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle, islice
 from types import ModuleType
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import bits
+from benchmarks.draws import Draws
 from benchmarks.lab.arguments import floating
 from benchmarks.lab.ways import Way
 from benchmarks.workload import Inputs, Program, Workload
@@ -48,6 +49,7 @@ class Rung:
     call, inputs : what is timed.
     program : whose state it changes.
     way : of a compiled or interpreted rung, what made its functions.
+    draws : the random states in which it begins.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Rung:
     inputs: Sequence[tuple[Any, ...]]
     program: Program
     way: Way | None = None
+    draws: Draws = field(default_factory=Draws)
 
     @property
     def function(self) -> Any:
@@ -69,8 +72,8 @@ def climb(workload: Workload, dynamic: ModuleType, static: ModuleType) -> Iterat
     A program that differentiates cannot run without a tape; that rung is left out.
     """
     inputs = workload.inputs()
-    eager = workload.make(dynamic)
     itself = differentiates(workload, dynamic)
+    eager = workload.make(dynamic)
     # without a gradient of its own there is a tape only if something requires one
     recorded = inputs if itself or eager.named_parameters else [_requiring(dynamic, x) for x in inputs]
     yield Rung(RECORDING, eager.call, recorded, eager)
@@ -102,7 +105,10 @@ def differences(workload: Workload, first: Rung, rung: Rung) -> list[str]:
     Both must be fresh. Gradients that eager recording leaves in arguments are no results.
     """
     for number, (mine, theirs) in enumerate(islice(cycle(zip(first.inputs, rung.inputs)), bits.STEPS), start=1):
-        found = [{**workload.results(r.call(*x)), **r.program.gradients()} for r, x in ((first, mine), (rung, theirs))]
+        found = [
+            {**workload.results(r.draws(r.call, *x)), **r.program.gradients()}
+            for r, x in ((first, mine), (rung, theirs))
+        ]
         lines = list(bits.unequal(f"step {number}", *found))
         if lines:
             return lines

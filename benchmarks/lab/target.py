@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.draws import seed
 from benchmarks.lab import arguments as given
 from benchmarks.lab import peers, training
 from benchmarks.lab.program import MARK
@@ -174,7 +175,7 @@ class UserProgram(Workload):
         target = self.target
         if target.control_flow and tw.__name__ == "static":
             tw = Way(tw, control_flow=target.control_flow)
-        tw.manual_seed(0)
+        seed(tw)
         module = load(Path(target.file), tw, tw.__name__)
         thing = _thing(module, target)
         if isinstance(thing, Workload):
@@ -254,7 +255,7 @@ def _is_maker(thing: Any) -> bool:
     if not inspect.isfunction(thing):
         return False
     names = list(inspect.signature(thing).parameters)
-    return thing.__name__ == "make" or names[:1] in (["tw"], ["engine"])
+    return f"{thing.__name__}_".startswith("make_") or names[:1] in (["tw"], ["engine"])
 
 
 def _instance(kind: type) -> Any:

@@ -56,4 +56,5 @@ def pays(workload: Mapping[str, Any]) -> str:
         return ", never pays off"
     if found["value"] == 0:
         return ", pays off at once"
-    return f", pays off after {int(found['value']):,} calls"
+    calls = int(found["value"])
+    return f", pays off after {calls:,} {'call' if calls == 1 else 'calls'}"

@@ -7,6 +7,7 @@ import pytest
 
 import dynamic
 import static
+from benchmarks import bits
 from benchmarks.lab import allocations, console, explaining, limits, rungs, waterfall
 from benchmarks.lab import ladder as ladders
 from benchmarks.lab.command import run_parser
@@ -15,6 +16,7 @@ from benchmarks.lab.ways import Way
 from static.tools.kernels_apart import kernels_apart
 
 FILE = """
+import numpy as np
 import dynamic as tw
 
 def loss(x, w):
@@ -37,6 +39,13 @@ def written(rows, c):
 
 def wrong(x):
     return x + (1e-3 if "static" in tw.__name__ else 0.0)
+
+def make_drawing():
+    w = tw.tensor(np.random.rand(6), requires_grad=True)
+    def step():
+        noisy = tw.nn.functional.dropout(w, 0.5) + tw.randn(6)
+        return noisy.square().sum()
+    return step
 
 class Net(tw.nn.Module):
     def __init__(self):
@@ -108,6 +117,15 @@ def test_arrays_are_counted_and_live_on():
         grown.resize(1000, refcheck=False)
     assert found.arrays == 0
     assert grown.size == 1000
+
+
+def test_each_rung_draws_what_the_first_draws(user):
+    workload = user("make_drawing")
+    assert len(ladders.check(workload, dynamic, static)) == 7
+    assert list(bits.mismatches(workload, dynamic, static)) == []
+    seeded = dynamic.get_rng_state()
+    assert list(bits.mismatches(workload, dynamic, static)) == []
+    assert np.array_equal(dynamic.get_rng_state(), seeded)
 
 
 def test_a_difference_on_a_rung_ends_the_ladder_before_anything_is_timed(user, monkeypatch):

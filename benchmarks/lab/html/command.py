@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks import machine, store
-from benchmarks.lab import counting, measuring
+from benchmarks.lab import measuring
 from benchmarks.lab.html.report import write
 from benchmarks.lab.patience import Patience, on_stderr
 from benchmarks.lab.rungs import climb
@@ -45,6 +45,6 @@ def graph(options: argparse.Namespace) -> int:
         write(record, to, engines, only_graph=True)
     else:
         function.picture.save(to)
-    nodes = counting.graph(function)
-    print(f"{workload.name}: {nodes['kernel_calls'] if nodes else '?'} nodes that compute, in {to}")
+    nodes = "?" if function is None else sum(n.op is not None for n in function.newest.graph.all_nodes())
+    print(f"{workload.name}: {nodes} nodes, in {to}")
     return 0
