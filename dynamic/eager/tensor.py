@@ -19,14 +19,16 @@ from common.core.op import REGISTRY, Op
 from common.evaluate import kernels
 from common.evaluate import specialise as eager
 from common.ops.linalg import matmul
+from common.tensor import boundary
 from common.tensor.base import NUMBERS, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.record import record
+from dynamic.eager.remembered import Memory
 
 
-def _binary(op: Op, attrs: Any = NO_ATTRS) -> Callable[[Any, Any], Any]:
-    """The operator of a binary op."""
-    general = getattr(TensorBase, f"__{_OPERATOR.get(op.name, op.name)}__")
+def _binary(op: Op, attrs: Any = NO_ATTRS, otherwise: Any = None) -> Callable[[Any, Any], Any]:
+    """The operator of a binary op; `otherwise` takes the operands that the op does not."""
+    general = otherwise or getattr(TensorBase, f"__{_OPERATOR.get(op.name, op.name)}__")
 
     def operator(a: Any, b: Any) -> Any:
         y = eager.applied(op, attrs, a, b)
@@ -42,6 +44,20 @@ def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     def operator(a: Any, b: Any) -> Any:
         y = eager.applied(op, NO_ATTRS, b, a) if type(b) in NUMBERS else None
         return general(a, b) if y is None else y
+
+    return operator
+
+
+def _remembered(name: str) -> Callable[..., Any]:
+    """An operator whose op, or ops, depend on the forms of its operands: they are remembered, as a function's are."""
+    general = boundary.guarded(getattr(TensorBase, name), name)
+    memory = Memory()
+
+    def operator(*operands: Any) -> Any:
+        y = eager.recalled(memory, *operands)
+        if y is None:
+            y = memory.meet(operands, general)
+        return general(*operands) if y is NotImplemented else y
 
     return operator
 
@@ -94,7 +110,9 @@ ONE_OP: dict[str, tuple[Op, Any]] = {name: (REGISTRY[name], NO_ATTRS) for name i
 _PRODUCTS = dict.fromkeys(("matmul", "mm"), (REGISTRY["mm"], matmul.PLAIN))
 _UNARY = ("abs", "exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
 _METHODS: dict[str, Any] = {name: _unary(REGISTRY[name]) for name in _UNARY}
-_METHODS |= {"__neg__": _METHODS["neg"], "__abs__": _METHODS["abs"], "__matmul__": _binary(*_PRODUCTS["matmul"])}
+_METHODS |= {"__neg__": _METHODS["neg"], "__abs__": _METHODS["abs"]}
+_METHODS |= {f"__{name}__": _remembered(f"__{name}__") for name in ("floordiv", "mod", "and", "or", "xor", "invert")}
+_METHODS["__matmul__"] = _binary(*_PRODUCTS["matmul"], _remembered("__matmul__"))
 for _name, (_op, _attrs) in ONE_OP.items():
     _METHODS[f"__{_OPERATOR.get(_name, _name)}__"] = _binary(_op)
     _METHODS[f"__r{_OPERATOR.get(_name, _name)}__"] = _reflected(_op)

@@ -146,6 +146,32 @@ def test_tensors_and_tuples_are_arguments_of_any_name(monkeypatch):
     assert grad.tolist() == dynamic.sign(x - y).tolist()
 
 
+def test_operators_of_several_ops_are_remembered(monkeypatch):
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    v, m, stack = (wrap(np.random.default_rng(n).normal(size=(3,) * n).astype(np.float32)) for n in (1, 2, 3))
+    for f, pair in (
+        (lambda x, y: x @ y, (v, m)),
+        (lambda x, y: x @ y, (m, v)),
+        (lambda x, y: x @ y, (stack, m)),
+        (lambda x, y: x // y, (m, v)),
+        (lambda x, y: x % y, (m, 2.0)),
+        (lambda x, y: x & y, (m > 0, v > 0)),
+        (lambda x, y: ~x, (m.int(), None)),
+    ):
+        made.clear()
+        wanted = f(*pair)
+        assert_all_same_bits([wanted.numpy()], [often(f, *pair).numpy()], "remembered")
+        assert made
+        assert all(made)
+    x, y = v.clone().requires_grad_(), m.clone().requires_grad_()
+    first = dynamic.autograd.grad((dynamic.unsqueeze(x, 0).mm(y)).sum(), (x, y))
+    again = dynamic.autograd.grad((x @ y).sum(), (x, y))
+    assert_all_same_bits([g.numpy() for g in first], [g.numpy() for g in again], "gradients")
+    with pytest.raises(TypeError):
+        m @ "two"
+
+
 def test_keys_of_tensors_of_ints_are_remembered_and_masks_are_not(monkeypatch):
     learn, made = remembered._learnt, []
     monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
