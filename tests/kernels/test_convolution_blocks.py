@@ -25,7 +25,11 @@ CASES = [
     ((1, 3, 40, 21), (2, 3, 7, 7), {"stride": 3, "padding": 2}),
     ((20, 2, 2, 2), (3, 2, 3, 3), {"padding": 1}),
     ((1, 2, 1, 400), (3, 2, 1, 5), {"padding": (0, 4), "dilation": 3}),
-    # one row of weights per group: 16 chains, blocks of 512 windows
+    ((2, 24, 60, 60), (10, 24, 3, 3), {"padding": 1}),  # windows where they lie, in strips of an image's rows
+    # one row of weights per group: 16 chains, in registers up to 32 places, else in blocks of 512 windows
+    ((2, 3, 21, 18), (3, 1, 4, 4), {"stride": 2, "padding": 2, "groups": 3}),
+    ((1, 3, 37, 70), (3, 1, 5, 5), {"padding": (3, 1), "dilation": 2, "groups": 3}),
+    ((2, 4, 9, 9), (2, 2, 2, 2), {"stride": (3, 1), "groups": 2}),
     ((3, 4, 9, 9), (4, 1, 3, 3), {"padding": 1, "groups": 4}),
     ((2, 2, 40, 33), (2, 1, 5, 7), {"stride": 2, "padding": 3, "groups": 2}),
     ((2, 40, 6, 6), (1, 40, 3, 3), {"stride": 3, "padding": 1}),
@@ -55,6 +59,17 @@ def test_one_kernel_has_the_bits_of_whole_columns(x, w, attrs, dtype):
     cotangent = rng.normal(size=F.conv2d(*leaves, **attrs).shape).astype(dtype)
     ours = results(lambda x, w: F.conv2d(x, w, **attrs), leaves, cotangent)
     assert ours == results(lambda x, w: whole(x, w, **attrs), leaves, cotangent)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_zeros_have_the_signs_of_whole_columns(size):
+    """Products round to -0.0; what has no product, as a missing lane, is +0.0."""
+    for o, groups in ((2, 1), (2, 2)):
+        x = dynamic.tensor(np.full((1, 2, 9, 20), 1e-30, np.float32))
+        w = dynamic.tensor(np.full((o, 2 // groups, size, size), -1e-30, np.float32))
+        for padding in (0, 1):
+            y = F.conv2d(x, w, padding=padding, groups=groups)
+            assert y.numpy().tobytes() == whole(x, w, padding=padding, groups=groups).numpy().tobytes()
 
 
 @pytest.mark.parametrize(("x", "w", "attrs"), CASES)

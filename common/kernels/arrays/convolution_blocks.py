@@ -13,6 +13,7 @@ kernel              buffers                       result
 
 A panel of windows is copied from the image to where a product wants it (`common.kernels.arrays.gemm_code`), and is
 multiplied with all rows of the other operand at once: the columns of a panel are windows of one image after the other.
+Windows a step apart that few channels of the result read are multiplied where they lie in a copy with its padding.
 Every element is what a product of whole matrices gives, bit by bit, where that has two rows and two columns: the inner
 size is taken in blocks of `DEEP`, which are added in order, and columns do not depend on each other. The gradient with
 respect to x is added up from the last panel to the first: at any place windows that lie later come with places that lie
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import DEEP
-from common.kernels.arrays.convolution_text import PARTS, head, indented, turns
+from common.kernels.arrays.convolution_text import PARTS, head, indented, is_flat, padded, turns
 
 __all__ = ["forward_source", "input_source", "scratch_of_panels", "weight_source"]
 
@@ -47,6 +48,10 @@ if plane % 512 == 0:
     few = 8
 """
 """Channels whose rows are moved together; where planes share a set of the first-level cache it holds fewer."""
+_COPIED = DEEP * _SWATH - 2 * _WIDTH
+"""Elements of images that are copied with their padding at a time; some more are read behind them."""
+_DROPPED = 8
+"""So many windows are dropped for each that is kept, times channels of the result, where that pays."""
 _TURNED = 4
 """Panels of windows that are gathered before they are transposed."""
 _LINE = DEEP + 16
@@ -145,6 +150,65 @@ while t < {count}:
 {indented(_NEXT, 4)}""", depth)
 
 
+def _stored(bias: bool, to: str, f: str, many: str) -> str:
+    """Results of windows side by side, from the rows of a swath to those of the result."""
+    if not bias:
+        return f"""for r in range(0, o, few):
+    copy_windows(s, {f} + r * {_SWATH}, out, {to} + r * lay, 0, {many}, {many}, 1, min(few, o - r), {_SWATH}, lay)
+"""
+    return f"""for r in range(o):
+    extra = b_[group * o + r]
+    e = {to} + r * lay
+    f = {f} + r * {_SWATH}
+    for j in range({many}):
+        out[e + j] = s[f + j] + extra
+"""
+
+
+def _where_they_lie(bias: bool) -> str:
+    """Windows of an image, or a line, that are a step apart are multiplied where they lie in a copy with its padding.
+
+    The copy is of a few rows of all channels of a group. Each element of a row begins a window; the last ones reach
+    over its end and are dropped, so that it pays where they are few, or the results of each.
+    """
+    return f"""wp = w + 2 * pw
+reach = (kh - 1) * dh
+rows = min(oh, {_COPIED} // (c * wp) - reach)
+if {is_flat("sh * sw == 1")} and rows > 0 and (wp - ow) * o <= {_DROPPED} * ow:
+    strips = (oh + rows - 1) // rows
+    for task in range((groups * n * strips - part + step - 1) // step):
+        first_row = (task * step + part) % strips * rows
+        image = (task * step + part) // strips % n
+        group = (task * step + part) // strips // n
+        some = min(rows, oh - first_row)
+        lines = some + reach
+        top = first_row - ph
+{indented(padded("panel"), 8)}        for q in range(0, some * wp, swath):
+            there = min(swath, some * wp - q)
+            for p in range(0, inner, {DEEP}):
+                deep = min({DEEP}, inner - p)
+                first = (group * inner + p) * tall
+                kx = p % kw
+                ky = p // kw % kh
+                at = panel + q + (p // k * lines + ky * dh) * wp + kx * dw
+                dy = dh * wp - (kw - 1) * dw
+                dz = some * wp - (kw - 1) * dw
+                for e in range(0, there, columns):
+                    here = min(columns, there - e)
+                    multiply_windows(s, first, 1, height, deep, o, s, at + e, deep, here, s, y_ + e, {_SWATH}, p,
+                                     kw, kh, dw, dy, dz, kx, ky)
+            t = 0
+            while t < there:
+                ox = (q + t) % wp
+                many = min(wp - ox, there - t)
+                if ox < ow:
+                    valid = min(ow - ox, many)
+                    to = (image * groups + group) * o * lay + (first_row + (q + t) // wp) * ow + ox
+{indented(_stored(bias, "to", "y_ + t", "valid"), 20)}                t = t + many
+    return 0
+"""
+
+
 def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     """Return the kernel ``conv`` for float32 or float64; or of a part, whose number follows the sizes."""
     kind, name = np.dtype(dtype), "conv_bias" if bias else "conv"
@@ -163,7 +227,7 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     panel = panel + part * ({DEEP} + o) * {_SWATH}
     y_ = panel + {DEEP * _SWATH}
     swath = {_TOGETHER} * columns
-    high = (n * lay + swath - 1) // swath
+{indented(_where_they_lie(bias), 4)}    high = (n * lay + swath - 1) // swath
     for task in range((groups * high - part + step - 1) // step):
         group = (task * step + part) // high
         q = (task * step + part) % high * swath
@@ -183,13 +247,7 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
             many = min(lay - (q + t) % lay, some - t)
             to = (q + t) // lay * groups * o * lay + group * o * lay + (q + t) % lay
 """
-        + (f"""            for r in range(o):
-                extra = b_[group * o + r]
-                e = to + r * lay
-                f = y_ + r * {_SWATH} + t
-                for j in range(many):
-                    out[e + j] = s[f + j] + extra
-""" if bias else f"            copy_windows(s, y_ + t, out, to, 0, many, many, 1, o, {_SWATH}, lay)\n")
+        + indented(_stored(bias, "to", "y_ + t", "many"), 12)
         + "            t = t + many\n    return 0\n"
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["PARTS", "conv_args", "head", "indented", "turns"]
+__all__ = ["PARTS", "conv_args", "head", "indented", "is_flat", "padded", "turns"]
 
 PARTS = 4
 """How many threads at most share a convolution: each has scratch of its own."""
@@ -75,3 +75,24 @@ def head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
 def turns(name: str, x: str, part: bool) -> str:
     """The part of the work to do: all of it, by threads where that pays, or that of a part."""
     return _PART if part else _SHARE.format(name=name, x=x)
+
+
+def is_flat(steps: str) -> str:
+    """Whether images are lines or planes, with windows of several places and the given `steps`."""
+    return f"k > 1 and d * kd * sd == 1 and pd == 0 and {steps}"
+
+
+def padded(to: str) -> str:
+    """Copy `lines` rows of all channels of a group from row `top` on, with what is around the image, to s[to:].
+
+    They have `wp` elements each.
+    """
+    return f"""above = min(max(-top, 0), lines)
+below = max(min(h - top, lines), above)
+for channel in range(c):
+    place = ((image * groups + group) * c + channel) * plane + (top + above) * w - pw
+    at = {to} + channel * lines * wp
+    copy_windows(x, 0, s, at, 0, 0, wp, 1, above, 0, wp)
+    copy_windows(x, place, s, at + above * wp, pw, pw + w, wp, 1, below - above, w, wp)
+    copy_windows(x, 0, s, at + below * wp, 0, 0, wp, 1, lines - below, 0, wp)
+"""

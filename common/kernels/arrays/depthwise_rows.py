@@ -10,7 +10,8 @@ kernel                  buffers                     result
 
 Shapes and args are those of `common.kernels.arrays.convolution_blocks`; status 0. A product with one row has `LANES`
 chains per element (`common.kernels.arrays.gemm`): of ``conv_row`` each is a row of a block of windows, whose elements
-are computed together; of ``conv_weight_row`` the chains of an element are the lanes of a vector. A missing lane adds
+are computed together, or where windows have few places, a register; of ``conv_weight_row`` the chains of an element
+are the lanes of a vector. A missing lane adds
 `+0.0`, which is done once, at the end: what it changes is `-0.0`.
 
 Threads share images, or elements of the weights.
@@ -23,12 +24,14 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import LANES
-from common.kernels.arrays.convolution_text import PARTS, head, indented, turns
+from common.kernels.arrays.convolution_text import PARTS, head, indented, is_flat, padded, turns
 
 __all__ = ["BLOCK", "input_row_source", "row_source", "scratch_of_rows", "weight_row_source"]
 
 BLOCK = 512
 """Windows that are computed together: rows of them, or a part of a row."""
+_COPIED = LANES * BLOCK
+"""Elements of images that are copied with their padding at a time; what is read behind them is no result's."""
 
 
 def scratch_of_rows(dtype: Any) -> int:
@@ -87,6 +90,32 @@ if high > bottom:
 """
 
 
+def _few_places(bias: bool) -> str:
+    """Windows of few places, in a plane or line: all chains of a vector of them are in registers.
+
+    Rows of the image are copied with what is around them.
+    """
+    more = "for t in range(some * ow):\n    out[to + t] = out[to + t] + extra\n" if bias else ""
+    return f"""wp = w + 2 * pw
+reach = (kh - 1) * dh + 1
+rows = min(oh, ({_COPIED} // (c * wp) - reach) // sh + 1)
+if {is_flat(f"sw <= 2 and inner <= {2 * LANES}")} and {_COPIED} // (c * wp) >= reach:
+    for task in range((n * groups - part + step - 1) // step):
+        image = (task * step + part) // groups
+        group = (task * step + part) % groups
+{"        extra = b_[group]" if bias else ""}
+        for first_row in range(0, oh, rows):
+            some = min(rows, oh - first_row)
+            lines = (some - 1) * sh + reach
+            top = first_row * sh - ph
+{indented(padded("a"), 12)}            to = (image * groups + group) * lay + first_row * ow
+            dy = dh * wp - (kw - 1) * dw
+            dz = (lines - reach + 1) * wp - (kw - 1) * dw
+            sum_windows(s, a, w_, group * inner, out, to, inner, kw, kh, dw, dy, dz, sw, ow, some, sh * wp, ow)
+{indented(more, 12)}    return 0
+"""
+
+
 def row_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     """Return the kernel ``conv_row`` for float32 or float64; or of a part, whose number follows the sizes."""
     kind, name = np.dtype(dtype), "conv_bias_row" if bias else "conv_row"
@@ -118,7 +147,7 @@ for t in range(size):
 """
     return (
         head(name, ("x", "w_", *(["b_"] if bias else []), "out"), kind, part) + turns(name, "x", part)
-        + f"    zero = {kind}(0)\n    a = part * {(LANES + 1) * BLOCK}\n"
+        + f"    zero = {kind}(0)\n    a = part * {(LANES + 1) * BLOCK}\n" + indented(_few_places(bias), 4)
         + """    for task in range((n * groups - part + step - 1) // step):
         image = (task * step + part) // groups
         group = (task * step + part) % groups

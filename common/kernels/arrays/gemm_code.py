@@ -52,6 +52,8 @@ _AHEAD = 8
 
 _VOID = ir.VoidType()
 
+WINDOW = "kw", "kh", "dx", "dy", "dz", "x", "y"
+
 
 class Tile(NamedTuple):
     """The sums that are held in registers: of `rows` rows, and `vectors` vectors of `width` columns."""
@@ -185,6 +187,16 @@ def multiply_panel(module: ir.Module, kind: ir.Type) -> ir.Function:
     return _all_rows(module, kind)
 
 
+def multiply_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """The same with windows of an image where they lie, which overlap: behind p stand `WINDOW` numbers.
+
+    Columns are windows side by side; rows are places in windows, kw in a row and kh such rows in a plane. The next
+    place is dx elements behind one, or at the end of a row dy, or of a plane dz. The first is number x in its row,
+    which is number y in its plane.
+    """
+    return _all_rows(module, kind, windows=True)
+
+
 def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     """``void (source, ld, depth, columns, panels)``: rows cut into panels of `across` columns, filled up with zeros.
 
@@ -277,7 +289,7 @@ def _sorted(b: ir.IRBuilder, rows: list[ir.Value], some: int) -> list[ir.Value]:
 
 
 # -------------------------------------------------------------------- sums
-def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
+def _all_rows(module: ir.Module, kind: ir.Type, windows: bool = False) -> ir.Function:
     """``void (a, down, along, step, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
 
     They are taken a few at a time, the first of which begins at ``a[r * step]``. Then the element of row r and depth d
@@ -287,15 +299,15 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, step, height, panel, depth, columns, out, ldc, p = function.args
+        a, down, along, step, height, panel, depth, columns, out, ldc, p, *places = function.args
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
         with ForStrips(b, height, shape.rows) as (r, there):
             source, into = b.gep(a, [b.mul(r, step)]), b.gep(out, [b.mul(r, ldc)])
 
             def some(rows: int, vectors: int) -> None:
-                into_registers = _few_rows(module, kind, rows, vectors)
-                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p])
+                into_registers = _few_rows(module, kind, rows, vectors, windows)
+                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p, *places])
 
             def wide(vectors: int) -> None:
                 kinds = [(few, shape.rows), (0, few)] if vectors == shape.vectors else [(0, shape.rows)]
@@ -304,41 +316,48 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
             cases(b, columns, [(shape.width * (v - 1), v) for v in range(shape.vectors, 0, -1)], wide)
         b.ret_void()
 
-    return internal(module, f"all_rows.{kind}", _VOID, [kind.as_pointer(), WORD, *_of_rows(kind)[1:]], define)
+    types = [kind.as_pointer(), WORD, *_of_rows(kind, windows)[1:]]
+    return internal(module, f"all_rows{'_of_windows' * windows}.{kind}", _VOID, types, define)
 
 
-def _of_rows(kind: ir.Type) -> list[ir.Type]:
+def _of_rows(kind: ir.Type, windows: bool) -> list[ir.Type]:
     """Types of the arguments of `_few_rows`."""
     pointer = kind.as_pointer()
-    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
+    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD, *[WORD] * (windows * len(WINDOW))]
 
 
-def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.Function:
+def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows: bool) -> ir.Function:
     """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
     shape = tile(kind)
     nothing = zero(ir.VectorType(kind, shape.width))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        a, down, along, height, panel, depth, columns, out, ldc, p, *places = function.args
         held = b.alloca(kind, rows * vectors * shape.width)
         held.align = 64
         last = b.sub(height, word(1))
         numbers = [least(b, word(r), last) for r in range(rows)]
         lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
         there = b.sub(columns, word(shape.width * (vectors - 1)))
-        end = b.mul(depth, word(shape.columns))
-        start = [word(0), word(0), *[nothing] * (rows * vectors)]
-        with While(b, lambda q, *_: b.icmp_signed("<", q, end), *start) as walk:
+        end = b.mul(depth, along if windows else word(shape.columns))
+        begin = [word(0), word(0), *places[5:]]
+
+        def goes_on(q: ir.Value, d: ir.Value, *_: ir.Value) -> ir.Value:
+            return b.icmp_signed("<", d if windows else q, end)
+
+        with While(b, goes_on, *begin, *[nothing] * (rows * vectors)) as walk:
             q, d, *sums = walk.carried
+            place = [sums.pop(0) for _ in places[5:]]
             row = b.gep(panel, [q])
             right = [load_lanes(b, b.gep(row, [word(v * shape.width)]), shape.width) for v in range(vectors)]
             added = []
             for r, line in enumerate(lines):
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
-            walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
-        totals = [(number, walk.carried[2 + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
+            way, *place = next_place(b, *places[:5], *place) if windows else (word(shape.columns),)
+            walk.next = [b.add(q, way), b.add(d, along), *place, *added]
+        totals = [(number, walk.carried[len(begin) + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
 
         def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
             for number, row in totals:
@@ -360,7 +379,17 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
                     b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p])
         b.ret_void()
 
-    return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
+    name = f"rows_{rows}x{vectors}{'_of_windows' * windows}.{kind}"
+    return internal(module, name, _VOID, _of_rows(kind, windows), define)
+
+
+def next_place(b: ir.IRBuilder, *where: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """How far the next place in windows is, and its x and y, see `multiply_windows`."""
+    kw, kh, dx, dy, dz, x, y = where
+    along, below = b.add(x, word(1)), b.add(y, word(1))
+    ends, closes = b.icmp_signed("==", along, kw), b.icmp_signed("==", below, kh)
+    way = b.select(ends, b.select(closes, dz, dy), dx)
+    return way, b.select(ends, word(0), along), b.select(ends, b.select(closes, word(0), below), y)
 
 
 def _join(module: ir.Module, kind: ir.Type) -> ir.Function:

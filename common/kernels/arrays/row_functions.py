@@ -31,6 +31,7 @@ call                                      meaning
 ``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.arrays.gemm_code`
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
+``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
 ``copy_windows``, ``add_windows``          see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
@@ -123,6 +124,7 @@ NAMESPACE: dict[str, Any] = {
         _define("multiply", "bibibiiiiiiiii", _in("gemm_code", "multiply")),
         _define("multiply_vector", "bibibiiiii", _in("gemv_code", "multiply_vector")),
         _define("multiply_panel", "biiiiibiiibiii", _in("gemm_code", "multiply_panel")),
+        _define("multiply_windows", "biiiiibiiibiiiiiiiiii", _in("gemm_code", "multiply_windows")),
         _define("pack_left", "biiiibi", _in("gemm_code", "pack_left")),
         _define("pack_left_turned", "biiiibi", _in("gemm_code", "pack_left_turned")),
         _define("pack_right_turned", "biiiibi", _in("gemm_code", "pack_right_turned")),
@@ -132,6 +134,7 @@ NAMESPACE: dict[str, Any] = {
         _define("add_windows", "bibiiiiiii", _in("window_code", "add_windows")),
         _define("add_products", "bibibiiiiiii", _in("window_code", "add_products")),
         _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),
+        _define("sum_windows", "bibibiiiiiiiiiiii", _in("window_code", "sum_windows")),
         _define("fuse_lanes", "bibibiii", _in("window_code", "fuse_lanes")),
         _define("there_are_threads", "t", _in("gemm_threads", "there_are_threads"), apart=False)._replace(
             result="word"

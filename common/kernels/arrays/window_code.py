@@ -19,6 +19,7 @@ from common.kernels.arrays.code_blocks import (
     add,
     align,
     apart,
+    cases,
     first_lanes,
     fused,
     internal,
@@ -32,7 +33,7 @@ from common.kernels.arrays.code_blocks import (
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import tile
+from common.kernels.arrays.gemm_code import next_place, tile
 
 _VOID = ir.VoidType()
 
@@ -193,6 +194,76 @@ def fuse_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 def _spread_bit(b: ir.IRBuilder, bit: ir.Value, width: int) -> ir.Value:
     return b.icmp_signed("!=", spread(b, b.zext(bit, INDEX), width), zero(ir.VectorType(INDEX, width)))
+
+
+_PLACES = 32, 16, 9
+"""How many places a window may have for `sum_windows`: missing ones are zeros times zero."""
+
+
+def sum_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, w, out, n, kw, kh, dx, dy, dz, step, length, rows, down, deeper)``: S of numbers times windows.
+
+    ``out[r * deeper + t] = S(w[j] * x[place of j + r * down + t * step])``, a chain per lane, for n <= 32, step <= 2,
+    r < rows and t < length; places are those of `common.kernels.arrays.gemm_code.multiply_windows`, from the first on.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, w, out, n, *places, step, length, rows, down, deeper = function.args
+
+        def some(count: int) -> None:
+            for apart_by in (1, 2):
+                with b.if_then(b.icmp_signed("==", step, word(apart_by))):
+                    summed = _sum_windows(module, kind, count, apart_by)
+                    b.call(summed, [x, w, out, n, *places, length, rows, down, deeper])
+
+        cases(b, n, [(below, count) for count, below in zip(_PLACES, (*_PLACES[1:], 0), strict=True)], some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"sum_windows.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 11], define)
+
+
+def _sum_windows(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.Function:
+    """The same for so many places at most, and a step."""
+    width = tile(kind).width
+    vector = ir.VectorType(kind, width)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, w, out, n, kw, kh, dx, dy, dz, length, rows, down, deeper = function.args
+        nothing = b.alloca(kind, step * width)
+        for i in range(step):
+            store_lanes(b, zero(vector), b.gep(nothing, [word(i * width)]))
+        firsts, moves, numbers = [], [], []
+        place = [word(0)] * 3
+        for j in range(count):
+            there = b.icmp_signed("<", word(j), n)
+            firsts.append(b.select(there, b.gep(x, [place[0]]), nothing))
+            moves.append(b.select(there, word(-1), word(0)))
+            factor = b.load(b.select(there, b.gep(w, [word(j)]), nothing), align=align(kind), typ=kind)
+            numbers.append(spread(b, factor, width))
+            way, *turn = next_place(b, kw, kh, dx, dy, dz, *place[1:])
+            place = [b.add(place[0], way), *turn]
+        with ForStrips(b, length, width) as (t, there), ForLoop(b, rows, 1) as each:
+            moved = b.add(b.mul(each.index, down), b.mul(t, word(step)))
+            chains = [zero(vector)] * min(count, LANES)
+            for j, (first, move, number) in enumerate(zip(firsts, moves, numbers, strict=True)):
+                line = b.gep(first, [b.and_(moved, move)])
+                parts = [load_lanes(b, b.gep(line, [word(i * width)]), width) for i in range(step)]
+                lanes = parts[0] if step == 1 else b.shuffle_vector(*parts, picks(*range(0, 2 * width, 2)))
+                chains[j % LANES] = fused(b, number, lanes, chains[j % LANES])
+            half = LANES // 2
+            while half:
+                chains = [add(b, c, chains[half + i]) if half + i < len(chains) else c
+                          for i, c in enumerate(chains[:half])]  # fmt: skip
+                half //= 2
+            total = chains[0] if count >= LANES else add(b, chains[0], zero(vector))
+            store_some(b, total, b.gep(out, [b.add(b.mul(each.index, deeper), t)]), first_lanes(b, width, there))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"sum_windows_{count}_{step}.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 10], define)
 
 
 def fuse_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
