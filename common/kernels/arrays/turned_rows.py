@@ -18,7 +18,7 @@ from common.kernels.arrays.code_blocks import (
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import transposed
+from common.kernels.arrays.transposed_vectors import transposed
 
 _BYTES, _MOST = 32, 16
 """Of a row of a square that is turned in registers: half a register of AVX-512, which takes as long as a whole one."""
