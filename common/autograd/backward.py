@@ -18,12 +18,17 @@ from common.core.int_arguments import shown
 from common.core.locks import make_lock
 from common.core.shapes import plain_shape
 from common.core.source_lines import user_frame, warn_user
+from common.core.weak import Alive
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import clone, to
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
 from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import is_shared, log_write, put
+
+#: Leaves inside of transforms that nobody asks for the gradient of any more: what has them in its history only is not
+#: being differentiated.
+stand_ins: Alive[Any] = Alive()
 
 
 def backward(
@@ -297,7 +302,7 @@ def _run(
     if len(given) != len(roots):
         raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
     trace = mode.current_trace()
-    level = mode.dual_level.get() if mode.tracing else None
+    level = mode.tangents_around()
     unpack = saved_tensors if create_graph else None
     if level is not None:  # rules run on tensors, which carry tangents
         unpack = level.saved_tensors

@@ -21,7 +21,7 @@ from common.core.dispatch import apply
 from common.core.errors import GradientError, NotDefinedError
 from common.core.op import Op
 from common.core.switching import Setting
-from common.core.weak import Alive, WhileKeysLive, forgetting
+from common.core.weak import WhileKeysLive, forgetting
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
@@ -51,7 +51,6 @@ class Level:
 
     def __init__(self) -> None:
         self._duals: dict[int, _Dual] = {}
-        self._own: Alive[Any] = Alive()
         self._nodes: WhileKeysLive[Node, tuple[Any, Any]] = WhileKeysLive()
         self.forget = self._duals.clear
 
@@ -84,14 +83,15 @@ class Level:
                 made.set(x, tangent, by_user)
         return made
 
-    def is_own(self, edge: Any) -> bool:
-        """Whether a gradient would go to a leaf that only stands for an operand without history."""
-        return edge in self._own
-
     def hand_on(self, x: TensorBase, made: TensorBase) -> None:
         """Give a tensor that takes the place of another one its tangent."""
         if (tangent := self.tangent(x)) is not None:
             self.set(made, tangent)
+
+    def hand_over(self, x: TensorBase, other: Level) -> None:
+        """Give a tensor its tangent at another level, too."""
+        if (tangent := self.tangent(x)) is not None:
+            other.set(x, tangent)
 
     def shows(self, x: TensorBase) -> bool:
         """Whether a tensor is a view whose tangent has to be one too."""
@@ -164,6 +164,8 @@ class Level:
             outputs = again if isinstance(again, tuple) else (again,)
             places = [i for i, y in enumerate(outputs) if y.requires_grad]
             seeds = [zeros_like(outputs[i].detach()).requires_grad_() for i in places]
+            for seed in seeds:
+                reverse.stand_ins.add(seed)
             at = [i for i, t in enumerate(tangents) if t is not None]
             pulled = reverse.grad(
                 [outputs[i] for i in places], [moving[i] for i in at], seeds, create_graph=True, allow_unused=True
@@ -187,7 +189,7 @@ class Level:
         if x.requires_grad:
             return view_of(x)
         leaf: TensorBase = x.detach().requires_grad_()
-        self._own.add(leaf)
+        reverse.stand_ins.add(leaf)
         return leaf
 
     def saved_tensors(self, node: Node) -> Sequence[Any]:

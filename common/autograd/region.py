@@ -14,7 +14,6 @@ import numpy as np
 
 from common.autograd.backward_pass import backward_pass, collect
 from common.core import mode
-from common.core.errors import NotDefinedError
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, FunctionNode, Node
@@ -140,17 +139,13 @@ class RegionOp:
         ----------
         retain : keep what is saved inside, unless the pass is recorded, which keeps it anyway.
         """
-        level = mode.dual_level.get() if mode.tracing else None
-        if not mode.is_grad_enabled():
+        level = mode.tangents_around()
+        recording = mode.is_grad_enabled()
+        if level is not None or not recording:  # tangents have histories of their own, so no node stands for them
             seeds = [(edge, c) for edge, c in zip(inner.outputs, cotangents, strict=True) if c is not None]
             unpack = None if level is None else level.saved_tensors
-            totals = backward_pass(seeds, unpack, retain=retain, first=inner.start)
+            totals = backward_pass(seeds, unpack, retain=retain or recording, first=inner.start)
             return tuple(totals.get(edge) for edge in inner.inputs)
-        if level is not None:
-            raise NotDefinedError(
-                f"Trying to use forward AD with {self.node_name}, recorded by create_graph=True, that does not support "
-                "it; func.jvp of func.grad does"
-            )
         pulled = pull(inner, [None if c is None else _leaf(c) for c in cotangents], needs)
         if not pulled.results:
             return tuple(pulled.found)

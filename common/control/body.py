@@ -63,7 +63,8 @@ class Body:
     def order(self, roots: list[Edge]) -> list[Node]:
         """The nodes of the run that some results reach, as a backward pass handles them."""
         outputs, order = self._reached or ([], [])
-        return order if roots == outputs else collect(roots, self.start)
+        known = [*map(id_of, roots)] == [*map(id_of, outputs)]
+        return order if known else collect(roots, self.start)
 
 
 def id_of(edge: Edge) -> Hashable:
@@ -91,6 +92,11 @@ def owned(x: TensorBase, body: Body) -> np.ndarray:
 def tensor_of(x: Any) -> TensorBase:
     """A payload as a tensor; a tensor as it is."""
     return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def as_tensors() -> bool:
+    """Whether a gradient computes with tensors: it is recorded, or carries tangents on."""
+    return mode.is_grad_enabled() or mode.tangents_around() is not None
 
 
 def payload_of(x: Any) -> Any:
@@ -138,15 +144,16 @@ def pulled(body: Body, g: Cotangents, counts: tuple[int, int]) -> Body:
     Order: seeds of carried, stacked and summed results, then the order of every backward pass; what the hidden use
     of a carried input gives is added last.
     """
-    recording = mode.is_grad_enabled()
+    level = mode.tangents_around()
+    unpack = (saved_tensors if mode.is_grad_enabled() else None) if level is None else level.saved_tensors
     trace = mode.current_trace()
     origin = None if trace is None else trace.origin
-    take = tensor_of if recording else payload_of
+    take = payload_of if unpack is None else tensor_of
     pairs = [*zip(body.carried, g.carried), *zip(body.stacked, g.stacked)]
     pairs += [(body.summed[name], c) for name, c in g.summed.items() if name in body.summed]
     seeds = [(y.edge, take(c)) for y, c in pairs if c is not None and y.edge is not None]
     order = body.order([edge for edge, _ in seeds])
-    totals = backward_pass(seeds, saved_tensors if recording else None, retain=True, order=order)
+    totals = backward_pass(seeds, unpack, retain=True, order=order)
     if trace is not None:
         trace.origin = origin
     carried, rows = counts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
+from common.control.body import Body, Cotangents, as_tensors, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, attach
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.core import mode
@@ -96,7 +96,6 @@ class Branches:
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:
         """Contributions to what the node's edges lead to, by the gradient of the branch that ran."""
-        recording = mode.is_grad_enabled()
         given = [c if c is None else tensor_of(c) for c in g[: self.results]]
         named = {key: tensor_of(c) for key, c in zip(self.keys, g[self.results :]) if c is not None}
 
@@ -111,7 +110,7 @@ class Branches:
         choice = Choice(self.name, self.index, len(self.bodies), step, operands, self)
         _, sums = run_choice(choice)
         out = [sums.get(k) for k in range(len(self.edges))] + [sums.get(id_of(edge)) for edge in self.captured]
-        return tuple(x if x is None or recording else payload_of(x) for x in out)
+        return tuple(out if as_tensors() else map(payload_of, out))
 
 
 def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase]]:

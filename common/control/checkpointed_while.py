@@ -22,7 +22,7 @@ from weakref import ref
 
 import numpy as np
 
-from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
+from common.control.body import Body, Cotangents, as_tensors, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, Request, Step, attach, run_loop, trace_once
 from common.control.shape_trace import AbstractTensor, AbstractTrace
 from common.core import mode
@@ -42,12 +42,18 @@ NAME = "while_loop"
 
 
 class Thinning(NamedTuple):
-    """A while loop to be run that keeps at most `size` states for its gradient."""
+    """A while loop to be run that keeps at most `size` states for its gradient.
+
+    Attributes
+    ----------
+    level : that in which `step` gives its leaves the tangents that are carried beside them.
+    """
 
     step: Step
     holds: Condition
     given: list[TensorBase]
     size: int
+    level: Any = None
 
 
 def run_thinned(asked: Thinning) -> list[TensorBase]:
@@ -57,7 +63,7 @@ def run_thinned(asked: Thinning) -> list[TensorBase]:
     ------
     ArgumentError : the size is less than 2, or the body writes to a tensor from outside.
     """
-    step, holds, given, size = asked
+    step, holds, given, size, _ = asked
     if size < 2:
         raise ArgumentError(f"while_loop: checkpoint is {size}; at least two states are kept")
     if mode.tracing and (level := mode.dual_level.get()) is not None:
@@ -74,7 +80,7 @@ def run_thinned(asked: Thinning) -> list[TensorBase]:
     with mode.no_grad():
         ran = run(step, holds, given, size // 2, watching.draws)
     results = [wrap(x) for x in ran.results]
-    thinned = Thinned(step, ran, body.captured)
+    thinned = Thinned(asked, ran, body.captured)
     attach(_ThinnedOp(NAME, 2 * len(given)), edges, thinned, results)
     return results
 
@@ -195,8 +201,9 @@ class Thinned:
 
     node: ref[Node]
 
-    def __init__(self, step: Step, ran: _Ran, captured: list[Edge]) -> None:
-        self.step, self.ran, self.captured = step, ran._replace(results=[]), captured
+    def __init__(self, asked: Thinning, ran: _Ran, captured: list[Edge]) -> None:
+        self.step, self.level = asked.step, asked.level
+        self.ran, self.captured = ran._replace(results=[]), captured
         self.floats = [x.dtype.kind == "f" for x in ran.results]
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:
@@ -204,10 +211,25 @@ class Thinned:
 
         Raises
         ------
-        NotDefinedError : tensors have forward-mode tangents.
+        NotDefinedError : tensors have forward-mode tangents, and the pass is recorded, or inside `vmap`.
         """
-        if mode.tracing and (level := mode.dual_level.get()) is not None:
-            level.refuse_all(f"the gradient of {NAME}")
+        around = mode.tangents_around()
+        if around is None or self.level is None:
+            return self._pulled(g)
+        if mode.is_grad_enabled() or mode.dual_level.get() is None:
+            around.refuse_all(f"the gradient of {NAME}")
+        given = [None if c is None else tensor_of(c) for c in g]
+        for c in given:
+            if c is not None:
+                around.hand_over(c, self.level)
+        with mode.activate_dual_level(self.level):
+            found = self._pulled(given)
+        for c in found:
+            if c is not None:
+                self.level.hand_over(c, around)
+        return found
+
+    def _pulled(self, g: Sequence[Any]) -> tuple[Any, ...]:
         recording = mode.is_grad_enabled()
         n, kept = len(self.floats), self.ran.kept
         finals = [
@@ -245,7 +267,7 @@ class Thinned:
         back = iter(carried)
         out: list[Any] = [next(back) if wanted else None for wanted in self.floats]
         out += [sums.get(id_of(edge)) for edge in self.captured]
-        return tuple(x if x is None or recording else payload_of(x) for x in out)
+        return tuple(out if as_tensors() else map(payload_of, out))
 
     def _again(self, inputs: list[TensorBase], length: TensorBase) -> list[TensorBase]:
         """So many iterations, from a kept state."""

@@ -16,7 +16,7 @@ from weakref import ref
 import numpy as np
 
 from common.autograd.backward_pass import added
-from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
+from common.control.body import Body, Cotangents, as_tensors, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.core import mode
 from common.core.source_lines import user_frame
@@ -124,7 +124,6 @@ class LoopRun:
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:
         """Contributions to what the node's edges lead to, by a loop in the other direction."""
-        recording = mode.is_grad_enabled()
         n, m = len(self.carried), len(self.carried) + self.stacked
         finals = [
             None if spec.dtype.kind != "f" else tensor_of(made(full_, shape=spec.shape, value=0.0, dtype=spec.dtype))
@@ -158,7 +157,7 @@ class LoopRun:
         out += [next(back) if x.requires_grad else None for x in self.some.inputs[n : n + len(self.row_edges)]]
         out += [sums.get(k) for k in range(len(self.constant_edges))]
         out += [sums.get(id_of(edge)) for edge in self.captured]
-        return tuple(x if x is None or recording else payload_of(x) for x in out)
+        return tuple(out if as_tensors() else map(payload_of, out))
 
 
 class LoopOp:

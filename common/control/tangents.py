@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from common.autograd.backward import stand_ins
 from common.autograd.forward_level import Level
 from common.control.body import Body
 from common.control.branches import Branches, Choice, choice_run
@@ -48,24 +49,33 @@ def _within(level: Level, run: Callable[[], Body], leaves: Sequence[Any], at: Se
         return run()
 
 
-def push_choice(level: Level, choice: Choice) -> tuple[list[TensorBase], Sums, Branches]:
-    """`choice_run` where tensors may have tangents: the results get theirs.
+def _with_sums(level: Level, body: Body) -> Body:
+    """A body that sums up the tangents of what it sums up, too."""
+    with mode.activate_dual_level(None):
+        tangents: Sums = {("tangent", key): t for key, t in zip(body.summed, _tangents(level, [*body.summed.values()]))}
+    body.summed.update(tangents)
+    return body
 
-    Raises
-    ------
-    NotDefinedError : it is the gradient of branches.
-    """
-    if choice.old is not None:
-        level.refuse_all(f"the gradient of {choice.name}")
+
+def _without_sums(level: Level, summed: Sums) -> Sums:
+    """Sums without those of tangents, which they have got."""
+    own = {key: x for key, x in summed.items() if ("tangent", key) in summed}
+    for key, x in own.items():
+        level.set(x, summed["tangent", key])
+    return own
+
+
+def push_choice(level: Level, choice: Choice) -> tuple[list[TensorBase], Sums, Branches]:
+    """`choice_run` where tensors may have tangents: the results get theirs."""
     count = len(choice.operands)
     at, given = _moving(level, choice.operands)
 
     def step(i: int, leaves: list[TensorBase], body: Body | None) -> Body:
         own = leaves[:count]
         made = _within(level, lambda: choice.step(i, own, body), own, at, leaves[count:])
-        made.inputs = leaves
+        made.inputs = [*leaves, *made.inputs[count:]]  # those of what is differentiated come last
         made.carried += _tangents(level, made.carried)
-        return made
+        return _with_sums(level, made)
 
     def settle(i: int, body: Body) -> None:
         assert choice.settle is not None
@@ -84,18 +94,11 @@ def push_choice(level: Level, choice: Choice) -> tuple[list[TensorBase], Sums, B
     half = len(results) // 2
     for i in _floating(results[:half]):
         level.set(results[i], results[half + i])
-    return results[:half], summed, ran
+    return results[:half], _without_sums(level, summed), ran
 
 
 def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[TensorBase], Sums, LoopRun]:
-    """`loop_run` where tensors may have tangents: what is carried and stacked gets its own.
-
-    Raises
-    ------
-    NotDefinedError : it is the gradient of a loop.
-    """
-    if request.old is not None:
-        level.refuse_all(f"the gradient of {request.name}")
+    """`loop_run` where tensors may have tangents: what is carried, stacked or summed up gets its own."""
     sizes = [len(x) for x in (request.carried, request.rows, request.constants)]
     carried_at = _floating(request.carried)
     carried_given = _tangents(level, [request.carried[i] for i in carried_at])
@@ -111,12 +114,14 @@ def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[Te
         split = [[next(place) for _ in range(n)] for n in parts]
         own = [x for part in split[::2] for x in part]
         made = _within(level, lambda: request.step(own, body), own, at, [x for part in split[1::2] for x in part])
-        made.inputs = list(leaves)
+        first, last = sum(parts[:4]), sizes[0] + sizes[1]
+        again = [] if request.old is None else made.inputs[last : last + sum(request.old.counts)]
+        made.inputs = [*leaves[:first], *again, *leaves[first:], *made.inputs[last + len(again) + sizes[2] :]]
         stacked_at[:] = _floating(made.stacked)
         made.carried += _tangents(level, [made.carried[i] for i in carried_at])
         made.stacked += _tangents(level, [made.stacked[i] for i in stacked_at])
-        made.forget(level.is_own)
-        return made
+        made.forget(stand_ins.__contains__)
+        return _with_sums(level, made)
 
     condition = request.condition
     pushed = request._replace(
@@ -132,7 +137,7 @@ def push_loop(level: Level, request: Request) -> tuple[list[TensorBase], list[Te
     for results, first, places in ((carried, n, carried_at), (stacked, m, stacked_at)):
         for k, i in enumerate(places):
             level.set(results[i], results[first + k])
-    return carried[:n], stacked[:m], summed, ran
+    return carried[:n], stacked[:m], _without_sums(level, summed), ran
 
 
 class _general_path(Switching):
@@ -157,10 +162,10 @@ def push_thinned(level: Level, asked: Thinning) -> list[TensorBase]:
             made = _within(kept, lambda: asked.step(own, body), own, at, leaves[count:])
         made.inputs = list(leaves)
         made.carried += _tangents(kept, [made.carried[i] for i in at])
-        made.forget(kept.is_own)
+        made.forget(stand_ins.__contains__)
         return made
 
-    pushed = Thinning(step, lambda leaves: asked.holds(leaves[:count]), [*asked.given, *given], asked.size)
+    pushed = Thinning(step, lambda leaves: asked.holds(leaves[:count]), [*asked.given, *given], asked.size, kept)
     with mode.activate_dual_level(None):
         results = run_thinned(pushed)
     for i, tangent in zip(at, results[count:], strict=True):

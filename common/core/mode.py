@@ -55,6 +55,14 @@ def current_trace() -> OpenTrace | None:
     return _trace.get() if tracing else None
 
 
+def tangents_around() -> Any:
+    """The open level of tangents, be it around calls of `vmap`; None if there is none."""
+    level, trace = dual_level.get() if tracing else None, current_trace()
+    while level is None and trace is not None:
+        level, trace = getattr(trace, "level", None), getattr(trace, "outer", None)
+    return level
+
+
 def replayed() -> bool:
     """Whether a trace is recorded for later calls; the trace of a `static.Graph` is not, because it runs once."""
     trace = current_trace()

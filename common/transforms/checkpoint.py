@@ -232,11 +232,18 @@ class _State:
 
 
 class _Kept(NamedTuple):
-    """An argument: not a tensor with a history, which that would keep alive; one without is kept `itself`."""
+    """An argument: not a tensor with a history, which that would keep alive; one without is kept `itself`.
+
+    Attributes
+    ----------
+    level, tangent : its forward-mode tangent, and the level that has it.
+    """
 
     payload: Any
     edge: Edge
     itself: Any
+    level: Any
+    tangent: Any
 
 
 def _kept(x: Any) -> Any:
@@ -244,7 +251,9 @@ def _kept(x: Any) -> Any:
         return x
     trace = mode.current_trace()
     itself = x if trace is None and x.edge is None else None
-    return _Kept(x.payload if trace is None else trace.payload(x), x.edge, itself)
+    level = mode.dual_level.get() if mode.tracing else None
+    tangent = None if level is None else level.tangent(x)
+    return _Kept(x.payload if trace is None else trace.payload(x), x.edge, itself, level, tangent)
 
 
 def _arrays(holders: Iterable[Any]) -> list[np.ndarray]:
@@ -280,6 +289,8 @@ class _Again(NamedTuple):
             for x in self.leaves:
                 if type(x) is _Kept:
                     tensor = with_edge(x.payload, x.edge) if x.itself is None else x.itself
+                    if x.tangent is not None and x.level is mode.tangents_around():
+                        x.level.set(tensor, x.tangent)
                     if x.edge is not None:
                         tensor = view_of(tensor)
                         edges.append(tensor.edge)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from common.autograd.backward import stand_ins, without_history
 from common.core.errors import ArgumentError, GradientError
 from common.core.int_arguments import callable_argument, integer, shown
 from common.core.spec import numel
@@ -122,13 +123,15 @@ def _push(pair: Linearised, tangents: tuple[Any, ...]) -> Any:
         return pair.pull(placed(cotangents), retain=True)
 
     if floating:
-        _, push = vjp(pull, [zeros[i] for i in floating])
-        product = placed(push(tangents)[0])
+        again = Linearised(pull, ([zeros[i] for i in floating],), False)
+        product = placed(again.pull(tangents, retain=True)[0])
+        for leaf in again.inner:
+            stand_ins.add(leaf)
     else:
         product = unflatten(structure, zeros)
     if not any(isinstance(x, TensorBase) and x.requires_grad for x in flatten((pair.result, tangents))[0]):
         found, structure = flatten(product)
-        product = unflatten(structure, [x.detach() for x in found])  # nothing outside is being differentiated
+        product = unflatten(structure, [without_history(x) for x in found])  # nothing outside is being differentiated
     return product
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.backward import cotangent_like, differentiate, view_of, without_history
+from common.autograd.backward import cotangent_like, differentiate, stand_ins, view_of, without_history
 from common.autograd.backward_pass import collect
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
@@ -223,7 +223,8 @@ class Linearised:
         roots = [x.edge for x in self.flat if isinstance(x, TensorBase) and x.edge is not None]
         outside: dict[int, Any] = {}
         self.order = collect(roots, first, outside)
-        self.others = not outside.keys() <= {id(x.edge) for x in self.inner}
+        own = {id(x.edge) for x in self.inner}
+        self.others = any(key not in own and edge not in stand_ins for key, edge in outside.items())
         self.connected = self.others or any(x.grad_fn is not None for x in self.inner)
         self.nested = outer and self.connected
         self.result = returned

@@ -109,18 +109,86 @@ def test_a_branch_runs_once(tw):
     assert runs == [True]
 
 
+def slope(tw, program):
+    """The gradient with respect to x and w, in each way that is not recorded, of what the program adds up to."""
+
+    def total(x, w):
+        return sum((y * y).sum() for y in _flat(program(tw, x, w)))
+
+    return tw.func.grad(total, argnums=(0, 1))
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_tangents_of_gradients_are_those_of_differences(program):
+    dx, dw = RNG.standard_normal((2, 3))
+
+    def moved(step):
+        return arrays(slope(dynamic, program)(dynamic.tensor(X + step * dx), dynamic.tensor(W + step * dw)))
+
+    expected = [(a - b) / 2e-6 for a, b in zip(moved(1e-6), moved(-1e-6), strict=True)]
+    found = []
+    for tw in (dynamic, static):
+        push = pushed(tw, lambda tw, x, w: slope(tw, program)(x, w))
+        for run in (push, tw.function(push)):
+            given = arrays(run(*map(tw.tensor, (X, W, dx, dw))))
+            for tangent, wanted in zip(given, expected, strict=True):
+                np.testing.assert_allclose(tangent, wanted, atol=1e-6, rtol=1e-6)
+            found.append([tangent.tobytes() for tangent in given])
+    assert all(bits == found[0] for bits in found)
+
+
+#: Programs whose gradients can be differentiated at an open level.
+HIGHER = {x: PROGRAMS[x] for x in ("cond, a captured tensor", "while", "scan, backwards", "a loop in a branch")}
+
+
+@pytest.mark.parametrize("program", HIGHER.values(), ids=HIGHER)
+def test_tangents_of_higher_derivatives(program):
+    """Of a gradient of a gradient, of a product with a tangent, and of all rows of a Jacobian, recorded and mapped."""
+    v, dx, dw = (dynamic.tensor(r) for r in RNG.standard_normal((3, 3)))
+
+    def total(tw, x, w):
+        return sum((y * y).sum() for y in _flat(program(tw, x, w)))
+
+    ways = {
+        "curve": lambda tw, x, w: tw.func.grad(lambda x: (tw.func.grad(lambda x: total(tw, x, w))(x) * v).sum())(x),
+        "product": lambda tw, x, w: tw.func.jvp(lambda x: total(tw, x, w), (x,), (v,))[1],
+        "rows": lambda tw, x, w: tw.func.jacrev(tw.func.grad(lambda x: total(tw, x, w)))(x),
+        "recorded": lambda tw, x, w: tw.autograd.functional.hessian(lambda x: total(tw, x, w), x, create_graph=True),
+    }
+    for name, way in ways.items():
+        expected = dynamic.func.jvp(lambda x, w, way=way: way(dynamic, x, w), (X, W), (dx, dw))[1]
+        bits = set()
+        for tw in (dynamic, static):
+            push = pushed(tw, way)
+            for run in (push, tw.function(push)):
+                (given,) = arrays(run(*map(tw.tensor, (X, W, dx.numpy(), dw.numpy()))))
+                np.testing.assert_allclose(given, expected.numpy(), atol=1e-9, rtol=1e-9, err_msg=name)
+                bits.add(given.tobytes())
+        assert len(bits) == 1, name
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_gradients_of_tangents_of_gradients(tw):
+    """A level inside of what is differentiated: the tangent of a gradient has a gradient, regions between or not."""
+
+    def program(x):
+        return tw.fori_loop(0, 3, lambda i, c: tw.cond(c.sum() > 0, lambda c: c.sin() * x, lambda c: c * x, c), x).sum()
+
+    for f in (program, tw.function(program), lambda x: (x.sin() * x * x).sum()):
+        push = pushed(tw, lambda tw, x, w, f=f: tw.func.grad(f)(x))
+        total = tw.func.grad(lambda x, push=push: push(x, tw.tensor(W), tw.tensor(W), tw.tensor(W))[0].sum())
+        third = tw.func.jacrev(tw.func.jacrev(tw.func.grad(f)))(tw.tensor(X)).numpy()
+        np.testing.assert_allclose(total(tw.tensor(X)).numpy(), np.einsum("ijk,j->k", third, W), rtol=1e-9)
+
+
 @pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
 def test_what_carries_no_tangents_is_refused(tw):
     forward = import_module(f"{tw.__name__}.autograd.forward_ad")
     x, w = tw.tensor(X, requires_grad=True), tw.tensor(W)
     with forward.dual_level():
-        dual = forward.make_dual(x, w)
-        y = tw.cond(True, lambda x: x * x, lambda x: x, dual)
-        with pytest.raises(NotDefinedError, match=r"forward AD with the gradient of cond\(\)"):
-            tw.autograd.grad(y.sum(), x)
-        y = tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, dual, checkpoint=4)
+        y = tw.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, forward.make_dual(x, w), checkpoint=4)
         with pytest.raises(NotDefinedError, match=r"forward AD with the gradient of while_loop\(\)"):
-            tw.autograd.grad(y.sum(), x)
+            tw.autograd.grad(y.sum(), x, create_graph=True)
 
 
 @pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])

@@ -74,13 +74,19 @@ def moved(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
 
 
 def leading(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
-    """Ops on the last dimensions: one in front is theirs."""
+    """Ops on the last dimensions, and kernels that compute elements from elements: one in front is theirs."""
     return apply(op, [spread(x, count) for x in operands], attrs)
 
 
-def alike(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
-    """Kernels that compute elements from elements of operands of one shape."""
-    return leading(op, operands, attrs, count)
+def searched(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
+    """searchsorted: an example's values, of any shape, are one row beside its row of boundaries."""
+    x, v = operands
+    if len(x.spec.shape) > 1:
+        return leading(op, operands, attrs, count)
+    if not is_mapped(x):
+        return apply(op, [x.value, v.value], attrs)
+    row = reshape_(spread(v, count), new_shape=(count, numel(v.spec.shape)))
+    return reshape_(apply(op, [x.value, row], attrs), new_shape=(count, *v.spec.shape))
 
 
 def permuted(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
@@ -359,7 +365,7 @@ def _named(names: str, rule: Rule) -> dict[str, Rule]:
 _RULES: dict[str, Rule] = {
     "permute": permuted, "select": selected, "expand": expanded, "repeat": repeated,
     "mm": product, "bmm": products, "addmm": added_product, "mv": vector_product, "dot": inner_product,
-    "index_select": looked_up, "as_strided": strided,
+    "searchsorted": searched, "index_select": looked_up, "as_strided": strided,
     "index_get": read_at, "index_put_zeros": put_at,
     **_named("index_add index_mul index_max index_min index_set", written_at),
     **_named("columns from_columns", joined_columns),
@@ -375,7 +381,7 @@ _RULES: dict[str, Rule] = {
     ),
     **_named(
         "argsort top tril triu cholesky cofactors det eigh geqrf ldl ldl_solve lu matrix_exp pinv qr slogdet solve "
-        "solve_triangular svd lstsq permutation pick spread one_hot searchsorted", leading,
+        "solve_triangular svd lstsq permutation pick spread one_hot", leading,
     ),
     **_named(
         "airy_ai airy_slope bessel_j0 bessel_j1 bessel_y0 bessel_y1 beta_quantile beta_quantile_by_a "
@@ -385,6 +391,6 @@ _RULES: dict[str, Rule] = {
         "modified_bessel_k0 modified_bessel_k1 ndtri poisson_quantile polygamma scaled_modified_bessel_k0 "
         "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
         "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0 spherical_bessel_j1 "
-        "von_mises_draw within_bounds zeta", alike,
+        "von_mises_draw within_bounds zeta", leading,
     ),
 }  # fmt: skip
