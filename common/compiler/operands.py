@@ -9,8 +9,9 @@ import numpy as np
 from llvmlite import ir
 
 from common.compiler.control_flow import Flow
-from common.compiler.llvm_primitives import OneByOne, emit_scalar, llvm_type
+from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
+from common.compiler.scalar_text import ScalarText, define, scalar_text
 
 
 class Operands(Flow):
@@ -33,7 +34,7 @@ class Operands(Flow):
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
         self.calls, self.cost, self.complete = 0, 0, True
-        self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
+        self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 
     # ---------------------------------------------------------------- elements
@@ -94,37 +95,32 @@ class Operands(Flow):
         return Register(text, value.kind, None, lanes)
 
     def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
-        """A scalar definition of operands: a function of the module that LLVM inlines."""
+        """A scalar definition of operands: a few instructions, or a function of the module that LLVM inlines."""
         if operands:
             operands = self.alike(*operands)
         kinds, lanes = [value.kind for value in operands], max((value.lanes for value in operands), default=1)
-        key = definition, lanes, *(str(kind) for kind in kinds)
+        key = definition, lanes, *kinds
         if key not in self._scalars:
             if not all(isinstance(kind, np.dtype) for kind in kinds):
                 raise Refused(f"{name} of {kinds}")
-            self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes)
-        symbol, dtype, cost = self._scalars[key]
+            try:
+                self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes)
+            except TypeError as error:
+                raise Refused(f"{name}: {error}") from error
+        found, dtype, cost = self._scalars[key]
         self.cost += cost
+        if isinstance(found, ScalarText):
+            return Register(found.write(self.register, [value.text for value in operands]), dtype, None, lanes)
         arguments = ", ".join(value.typed for value in operands)
-        return Register(self.register(f'call {llvm(dtype, lanes)} @"{symbol}"({arguments})'), dtype, None, lanes)
+        return Register(self.register(f'call {llvm(dtype, lanes)} @"{found}"({arguments})'), dtype, None, lanes)
 
     def _define(
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int
-    ) -> tuple[str, np.dtype[Any], int]:
-        # the dtype of the result is known when the definition has been emitted
-        signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in dtypes])
-        function = ir.Function(self.module, signature, name)
-        function.linkage = "internal"
-        function.attributes.add("alwaysinline")
-        builder = ir.IRBuilder(function.append_basic_block())
-        operands = list(zip(function.args, dtypes, strict=True))
-        try:
-            value, dtype = emit_scalar(builder, definition, operands, lanes=lanes)
-        except TypeError as error:
-            raise Refused(f"{name.partition('.')[0]}: {error}") from error
-        except OneByOne:
-            del self.module.globals[name]
-            raise
-        builder.ret(value)
-        signature.return_type = function.return_value.type = value.type
-        return name, dtype, sum(len(block.instructions) for block in function.blocks)
+    ) -> tuple[str | ScalarText, np.dtype[Any], int]:
+        """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
+        known = scalar_text(definition, dtypes, lanes)
+        if known is None:
+            function, dtype = define(self.module, name, definition, dtypes, lanes)
+            return name, dtype, sum(len(block.instructions) for block in function.blocks)
+        known.put_into(self.module, name)
+        return name if known.lines is None else known, known.dtype, known.cost

@@ -6,17 +6,17 @@ import ast
 
 
 def parts(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, in the order of `ast.walk`, without the contexts of names; kept with the node."""
+    """A node and all below it, in the order of the text, without the contexts of names; kept with the node."""
     known: list[ast.AST] | None = node.__dict__.get("_parts")
-    if known is not None:
-        return known
-    found = [node]
-    for one in found:  # grows meanwhile
-        for field in one._fields:
-            value = getattr(one, field, None)
+    if known is None:
+        known = [node]
+        for field in node._fields:
+            value = getattr(node, field, None)
             if isinstance(value, list):
-                found += [part for part in value if isinstance(part, ast.AST)]
+                for part in value:
+                    if isinstance(part, ast.AST):
+                        known += parts(part)
             elif field != "ctx" and isinstance(value, ast.AST):
-                found.append(value)
-    node.__dict__["_parts"] = found
-    return found
+                known += parts(value)
+        node.__dict__["_parts"] = known
+    return known

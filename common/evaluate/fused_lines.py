@@ -81,12 +81,12 @@ def fused(root: Any) -> Fused | None:
     shape, dtype = root.spec.shape, root.spec.dtype
     dtypes = tuple(x.spec.dtype for x in inputs)
     if shape is None:
-        kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused")
+        kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused", False)
         return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
     classes, ints = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
     if None in classes:
         return None
-    kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused")
+    kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints)
     return Fused(builtin, _one_by_one(program), inputs)
 
@@ -133,7 +133,9 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         source, name = mapped_sums.expression_columns_source(body, dtype, letters), "expression_cols"
         ints = (1, summed, others)
     held = dtype.itemsize * mapped_sums.scratch("expression", summed, 0 if by_rows else others)
-    builtin, run = eager_kernels.with_scratch(source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held)
+    builtin, run = eager_kernels.with_scratch(
+        source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held, False
+    )
     return Fused(builtin or run, run, inputs)
 
 

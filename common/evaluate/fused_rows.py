@@ -107,7 +107,7 @@ def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) ->
     count = sum(item.op == "sum" for item in found.items)
     held = dtype.itemsize * count * (LANES + -(-columns // BLOCK))
     dtypes = (dtype,) * (len(classes) + len(also) + 2 * len(sums))
-    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
+    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held, False)
     return Fused(builtin or run, run, found.inputs)
 
 

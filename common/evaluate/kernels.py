@@ -42,8 +42,8 @@ def form_spec(form: Any) -> Spec:
 
 
 @cache
-def compiled(source: str, name: str, ready_made: bool = False) -> Builtin:
-    """A kernel as a Python callable: arrays in, then ints; returns its status."""
+def compiled(source: str, name: str, ready_made: bool = True) -> Builtin:
+    """A kernel as a Python callable: arrays in, then ints; returns its status. `ready_made` as in `compile_kernel`."""
     return make_call(compile_kernel(source, name, ready_made=ready_made))
 
 
@@ -67,9 +67,9 @@ def filled(target: np.ndarray, value: Any) -> bool:
     return True
 
 
-def address(source: str, name: str) -> int:
-    """The machine code of a kernel."""
-    return compile_kernel(source, name)
+def address(source: str, name: str, ready_made: bool = True) -> int:
+    """The machine code of a kernel, which is the package's own, or made for one program."""
+    return compile_kernel(source, name, ready_made=ready_made)
 
 
 OWNED = 1 << 14
@@ -138,7 +138,7 @@ def spread_out(
 
 
 def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
-    return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}", ready_made=True)
+    return address(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
 
 
 _TILE = 64
@@ -335,7 +335,7 @@ def sum_of_channels(
     ints = prod(shape[: parts[0]]), prod(shape[parts[0] : parts[1]]), prod(shape[parts[1] :])
     source = mapped_sums.channels_source(body, dtype, classes)
     held = dtype.itemsize * ints[0] * ints[2]
-    return with_scratch(source, "expression_channels", (dtype,) * len(classes), out_shape, dtype, ints, held)
+    return with_scratch(source, "expression_channels", (dtype,) * len(classes), out_shape, dtype, ints, held, False)
 
 
 def mapped_sum(
@@ -365,17 +365,24 @@ def mapped_sum(
 
 
 def with_scratch(
-    source: str, name: str, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], held: int
+    source: str,
+    name: str,
+    dtypes: Sequence[np.dtype],
+    shape: Any,
+    dtype: np.dtype,
+    ints: Sequence[int],
+    held: int,
+    ready_made: bool = True,
 ) -> tuple[Builtin | None, Builtin]:
     """A kernel that uses `held` bytes of scratch, as `reduction` returns it."""
-    kernel = compiled(source, name)
+    kernel = compiled(source, name, ready_made)
 
     def run(*operands: np.ndarray) -> np.ndarray:
         out = _empty(shape, dtype)
         kernel(*map(_dense, operands), out, scratch(held), *ints)
         return out
 
-    return fixed(address(source, name), dtypes, shape, dtype, ints, held), run
+    return fixed(address(source, name, ready_made), dtypes, shape, dtype, ints, held), run
 
 
 def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:

@@ -81,7 +81,7 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
 
     def run(*operands: Any) -> Any:
         if not steps:
-            steps.extend((kernels.compiled(call.source, call.name, ready_made=True), call) for call in calls)
+            steps.extend((kernels.compiled(call.source, call.name), call) for call in calls)
         results = [np.empty(spec.shape, spec.dtype) for spec in outs]
         buffers = [*map(np.ascontiguousarray, operands), *results]
         for kernel, call in steps:

@@ -190,7 +190,7 @@ def _kernel(line: OpLine, result: Any) -> Any:
     letters = "".join(map(str, classes))
     dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
     source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
-    call = kernels.compiled(source, "fused")
+    call = kernels.compiled(source, "fused", False)
 
     def run(x: np.ndarray, *others: np.ndarray) -> None:
         call(x, *others, *constants, x, *ints)

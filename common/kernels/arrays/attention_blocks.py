@@ -284,7 +284,7 @@ def _added(weights: str, rows: str, result: str, width: str, part: str) -> str:
 
 def _address(dtype: str, mask: str | None, backward: bool) -> int:
     source = (backward_source if backward else forward_source)(dtype, part=True, mask=mask)
-    return compile_kernel(source, f"{kernel_name(mask, backward=backward)}_part")
+    return compile_kernel(source, f"{kernel_name(mask, backward=backward)}_part", ready_made=True)
 
 
 for (_element, _dtype), _truth, _way in product(

@@ -47,7 +47,7 @@ def part_symbol(kernel: str, element: str) -> str:
 
 
 def _address(kernel: str, dtype: str) -> int:
-    return compile_kernel(_SOURCES[kernel](dtype, part=True), f"{kernel}_part")
+    return compile_kernel(_SOURCES[kernel](dtype, part=True), f"{kernel}_part", ready_made=True)
 
 
 for _kernel, (_element, _dtype) in product(_SOURCES, (("float", "float32"), ("double", "float64"))):

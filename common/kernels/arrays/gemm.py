@@ -382,7 +382,7 @@ def tile_symbol(element: str) -> str:
 
 
 def _tile_address(dtype: str) -> int:
-    return compile_kernel(tile_source(dtype), "gemm_tile")
+    return compile_kernel(tile_source(dtype), "gemm_tile", ready_made=True)
 
 
 thread_pool.define_for_threads(tile_symbol("float"), partial(_tile_address, "float32"))

@@ -1,0 +1,120 @@
+"""Scalar definitions as LLVM IR text: each is emitted once per process, and then written into the kernels that call it.
+
+A definition of a few instructions is written where it is called; one of more is a function that LLVM inlines. One that
+needs functions of its own, or constants in memory, is emitted into the module of its kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from common.compiler.llvm_primitives import emit_scalar, llvm_type
+
+FEW = 6
+"""Instructions that are written where they are needed: as a function they take longer to parse and to inline."""
+
+_NAME = re.compile(r'%"([^"]+)"')
+_FUNCTION = "(definition)"
+
+
+class ScalarText(NamedTuple):
+    """A definition for operands of certain dtypes and lanes.
+
+    Attributes
+    ----------
+    dtype, cost : of its result; how many instructions it has.
+    declared : the intrinsics that it calls.
+    text : it as a function, which is named `_FUNCTION`.
+    parameters, lines, result : its operands, instructions and result if it has few instructions, else no lines.
+    """
+
+    dtype: np.dtype[Any]
+    cost: int
+    declared: tuple[ir.Function, ...]
+    text: str
+    parameters: tuple[str, ...] = ()
+    lines: tuple[tuple[str, str], ...] | None = None
+    result: str = ""
+
+    def put_into(self, module: ir.Module, name: str) -> None:
+        """Declare in a module what the definition calls; unless its instructions are few, define it as a function."""
+        for intrinsic in self.declared:
+            if intrinsic.name not in module.globals:
+                ir.Function(module, intrinsic.ftype, intrinsic.name)
+        if self.lines is None:
+            module.globals[name] = self.text.replace(_FUNCTION, name, 1)
+
+    def write(self, register: Callable[[str], str], operands: Sequence[str]) -> str:
+        """Write the instructions by `register`, which returns the register of the result of each; return the result."""
+        known = dict(zip(self.parameters, operands, strict=True))
+
+        def put(text: str) -> str:
+            return _NAME.sub(lambda found: known[found[1]], text)
+
+        for name, instruction in self.lines or ():
+            known[name] = register(put(instruction))
+        return put(self.result)
+
+
+_known: dict[Any, ScalarText | None] = {}
+
+
+def scalar_text(definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int) -> ScalarText | None:
+    """The text of a definition; None of one that depends on a module.
+
+    Raises
+    ------
+    OneByOne : it has no form for vectors.
+    TypeError : it is no scalar definition of these dtypes.
+    """
+    key = definition, lanes, *kinds
+    if key not in _known:
+        _known[key] = _emitted(definition, kinds, lanes)
+    return _known[key]
+
+
+def _emitted(definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int) -> ScalarText | None:
+    module = ir.Module()
+    function, dtype = define(module, _FUNCTION, definition, kinds, lanes)
+    others = [x for x in module.globals.values() if x is not function]
+    if module.__dict__.keys() != ir.Module().__dict__.keys() or not all(
+        isinstance(x, ir.Function) and x.is_declaration for x in others
+    ):
+        return None
+    instructions = [x for block in function.blocks for x in block.instructions]
+    found = ScalarText(dtype, len(instructions), tuple(others), str(function))
+    *body, end = instructions
+    if len(function.blocks) > 1 or len(body) > FEW:
+        return found
+    lines = tuple((x.name, str(x).partition(" = ")[2]) for x in body)
+    result = end.operands[0].get_reference()
+    return found._replace(parameters=tuple(x.name for x in function.args), lines=lines, result=result)
+
+
+def define(
+    module: ir.Module, name: str, definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int
+) -> tuple[ir.Function, np.dtype[Any]]:
+    """Define a function in a module, and return it and the dtype of its result; errors as in `scalar_text`."""
+    # the dtype of the result is known when the definition has been emitted
+    signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in kinds])
+    function = ir.Function(module, signature, name)
+    function.linkage = "internal"
+    function.attributes.add("alwaysinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    operands = list(zip(function.args, kinds, strict=True))
+    try:
+        value, dtype = emit_scalar(builder, definition, operands, lanes=lanes)
+    except BaseException:
+        del module.globals[name]
+        raise
+    builder.ret(value)
+    signature.return_type = function.return_value.type = value.type
+    return function, dtype
+
+
+__all__ = ["FEW", "ScalarText", "define", "scalar_text"]
