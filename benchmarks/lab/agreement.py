@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.bits import raw
 from benchmarks.workload import Array, to_array
+from common.random.generator import default_generator
 
 TOLERANCE = 1e-3
 """Of the largest element: a peer that differs by more computes something else, and is not timed."""
@@ -28,18 +29,22 @@ class Agreement:
     distance : largest difference, relative to the largest element; None if it returns something else, or is infinite.
     shared : share of elements with the bits of the peer's own eager mode; None where it has none.
     first_call : seconds of that call, compiling included where the peer's own cache does not hold it.
+    draws : whether the call draws random numbers, which the peer does from a generator of its own.
     error : why it does not run, or is not timed.
     """
 
     distance: float | None = None
     shared: float | None = None
     first_call: float = 0.0
+    draws: bool = False
     error: str = ""
 
     def line(self) -> str:
         """Return what is to be said of it."""
         if self.error:
             return self.error
+        if self.draws:
+            return "draws other random numbers, so it is not compared"
         if self.distance is None:
             return "returns something else, so it is not compared"
         told = f"agrees with dynamic to {self.distance:.1e} of the largest element"
@@ -73,7 +78,10 @@ def agreement(
     tell : callable
         Told what is being done.
     """
-    ours = leaves(programs["dynamic"][0](*programs["dynamic"][1][0]))
+    call, inputs = programs["dynamic"]
+    before = default_generator.get_state()
+    ours = leaves(call(*inputs[0]))
+    draws = not np.array_equal(default_generator.get_state(), before)
     found = {}
     for name, (call, inputs) in programs.items():
         if name in ("dynamic", "static"):
@@ -85,7 +93,10 @@ def agreement(
         except Exception as problem:  # a peer that cannot run a program must not hide what the others do
             found[name] = Agreement(error=f"does not run it: {first_line(problem)}")
             continue
-        found[name] = _judged(ours, theirs, time.perf_counter() - start, partial(eager_of, name))
+        spent = time.perf_counter() - start
+        found[name] = (
+            Agreement(first_call=spent, draws=True) if draws else _judged(ours, theirs, spent, partial(eager_of, name))
+        )
     return found
 
 

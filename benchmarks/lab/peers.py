@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Inputs, Program
+from common.random.generator import default_generator
 
 Call = Callable[..., Any]
 Make = Callable[[Any], Program]
@@ -80,6 +81,13 @@ class _Torch(ModuleType):
         """Compile, or leave as it is."""
         return self.function if target is None else self.wrap(target)
 
+    def manual_seed(self, seed: int) -> Any:
+        """Seed both generators: while the program is built, ours draws."""
+        import torch
+
+        default_generator.manual_seed(seed)
+        return torch.manual_seed(seed)
+
     def value_and_grad(self, function: Call, argnums: Any = 0) -> Call:
         """The value of a function, and its gradients, by autograd."""
         import torch
@@ -104,7 +112,10 @@ def _torch(peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], writt
     wrap: Callable[[Call], Call] = torch.compile if peer == "torch.compile" else lambda function: function
     if written is not None:
         return wrap(written), own
-    program = make(_Torch(wrap))
+    from benchmarks.peers.torch_draws import OurDraws
+
+    with OurDraws():
+        program = make(_Torch(wrap))
     with torch.no_grad():
         for name, parameter in program.named_parameters:
             parameter.copy_(torch.tensor(initial[name]))
