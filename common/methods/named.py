@@ -11,11 +11,26 @@ from common.tensor.base import TensorBase
 from common.tensor.create import operand, operands
 
 _extensions: list[Callable[[Any, Any], tuple[Any, dict[str, Any]]]] = []
+extended: list[Callable[[], object]] = []
+"""Called when there is a new extension."""
 
 
 def extend_with(extension: Callable[[Any, Any], tuple[Any, dict[str, Any]]]) -> None:
     """Make methods by ``extension(template, function)``: another template, and the names that its lines use."""
     _extensions.append(extension)
+    for call in extended:
+        call()
+
+
+def bound(name: str) -> Callable[..., Any]:
+    """A public function as its method is, see `Named`."""
+    names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
+    function = getattr(functional, name)
+    template: Any = _body
+    for extension in _extensions:
+        template, more = extension(template, function)
+        names |= more
+    return engine_functions.bind(name, function, template, __file__, **names)
 
 
 class Named:
@@ -30,13 +45,7 @@ class Named:
         self.name, self.home = name, home
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
-        function = getattr(functional, self.name)
-        template: Any = _body
-        for extension in _extensions:
-            template, more = extension(template, function)
-            names |= more
-        method = engine_functions.bind(self.name, function, template, __file__, **names)
+        method = bound(self.name)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from common.core.docstrings import sections_of
 from common.methods.in_place_functions import over
+from common.nn import functions as F
 from common.nn.module import Module
-from common.ops import functional as F
 
 
 class Tanh(Module):

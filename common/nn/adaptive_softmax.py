@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import members
+from common.nn import functions as F
 from common.nn.containers import ModuleList, Sequential
 from common.nn.layers import Linear
 from common.nn.module import Module
-from common.ops import functional as F
 
 
 class ASMoutput(NamedTuple):
@@ -116,15 +116,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 "Input and target should have the same size in the batch dimension: got "
                 f"{tuple(input.shape)} and {tuple(target.shape)}"
             )
-        output = F.getitem(F.take_along_dim(self.log_prob(input), F.unsqueeze(target, -1), -1), (..., 0))
+        output = F.take_along_dim(self.log_prob(input), F.unsqueeze(target, -1), -1)[..., 0]
         return ASMoutput(output, -F.mean(output))
 
     def log_prob(self, input: Any) -> Any:
         """Log-probabilities of all classes, (batch, n_classes), for inputs (batch, in_features)."""
         head = F.log_softmax(self.head(input), -1)
-        parts = [F.getitem(head, (..., slice(0, self.shortlist_size)))]
+        parts = [head[..., : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
-            of_cluster = F.getitem(head, (..., slice(self.shortlist_size + i, self.shortlist_size + i + 1)))
+            of_cluster = head[..., self.shortlist_size + i : self.shortlist_size + i + 1]
             parts.append(F.log_softmax(cluster(input), -1) + of_cluster)
         return F.cat(parts, -1)
 

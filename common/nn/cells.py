@@ -8,10 +8,10 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
+from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 
 
 def activation(name: str) -> Callable[[Any], Any]:

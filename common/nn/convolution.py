@@ -9,10 +9,10 @@ from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
+from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
 
 _MODES = ("zeros", "reflect", "replicate", "circular")

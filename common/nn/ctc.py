@@ -9,9 +9,9 @@ import numpy as np
 from common.control.iterate import scan
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
+from common.nn import functions as F
 from common.nn.losses import _Loss
 from common.nn.sequences import numbers
-from common.ops import functional as F
 from common.ops.index.advanced_keys import along
 from common.tensor.create import lift, operand
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.nn import functions as F
 from common.nn.losses import _Loss, _WeightedLoss
 from common.nn.module import Module
-from common.ops import functional as F
 
 
 class PoissonNLLLoss(_Loss):

@@ -7,9 +7,9 @@ from typing import Any
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.errors import ShapeError
+from common.nn import functions as F
 from common.nn.module import Module
 from common.nn.normalization import _NormBase
-from common.ops import functional as F
 
 
 class PixelShuffle(Module):

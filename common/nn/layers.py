@@ -6,10 +6,10 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.int_arguments import members
+from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 
 
 class Linear(Module):

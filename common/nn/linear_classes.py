@@ -7,9 +7,9 @@ from typing import Any
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
+from common.nn import functions as F
 from common.nn.layers import Linear
 from common.nn.losses import _Loss
-from common.ops import functional as F
 
 
 class LinearCrossEntropyLoss(_Loss):
@@ -68,6 +68,6 @@ class LinearCrossEntropyLoss(_Loss):
         bias = self.linear.bias
         return F.linear_cross_entropy(
             input, self.linear.weight.reshape(*outputs, self.linear.in_features), target,
-            bias=None if bias is None else bias.reshape(outputs), weights=self.weight, reduction=self.reduction,
+            linear_bias=None if bias is None else bias.reshape(outputs), weight=self.weight, reduction=self.reduction,
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
         )  # fmt: skip

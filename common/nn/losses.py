@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.aliases import older_reduction
+from common.nn import functions as F
 from common.nn.module import Module
-from common.ops import functional as F
 from common.tensor.leaf import Buffer
 
 #: PyTorch's order of a loss's arguments, with those that `reduction` has replaced; of others it is `_PLAIN`.

@@ -8,12 +8,12 @@ from typing import Any
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.methods.in_place_functions import over
+from common.nn import functions as F
 from common.nn import init
 from common.nn.distribution_losses import PairwiseDistance
 from common.nn.losses import _Loss, _WeightedLoss
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 from common.random.relaxed import rrelu
 from common.tensor.leaf import Parameter
 

@@ -12,10 +12,10 @@ from common.core.docstrings import sections_of
 from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, members
+from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 from common.tensor.leaf import Buffer
 
 

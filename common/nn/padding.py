@@ -6,8 +6,8 @@ from typing import Any
 
 from common.core.docstrings import sections_of
 from common.core.errors import ShapeError
+from common.nn import functions as F
 from common.nn.module import Module
-from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.nn import functions as F
 from common.nn.module import Module
 from common.nn.parametrize import register_parametrization, remove_parametrizations
-from common.ops import functional as F
 from common.random.generator import randn
 from common.tensor.create import lift
 

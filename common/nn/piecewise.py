@@ -8,11 +8,11 @@ from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.int_arguments import integer
 from common.methods.in_place_functions import over
+from common.nn import functions as F
 from common.nn.activations import _OverInput
 from common.nn.init import constant
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
-from common.ops import functional as F
 
 
 @sections_of(_OverInput)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.docstrings import sections_of
+from common.nn import functions as F
 from common.nn.module import Module
-from common.ops import functional as F
 
 
 class _Pooling(Module):

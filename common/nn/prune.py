@@ -12,8 +12,8 @@ from common.core import mode
 from common.core.dtypes import default_float
 from common.core.errors import ArgumentError, NotDefinedError
 from common.core.int_arguments import mapping, members
+from common.nn import functions as F
 from common.nn.module import Module
-from common.ops import functional as F
 from common.random.generator import randperm
 from common.tensor.create import lift
 from common.tensor.leaf import Parameter

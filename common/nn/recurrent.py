@@ -17,12 +17,12 @@ from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import copies
 from common.core.sizes import same
+from common.nn import functions as F
 from common.nn import init, recurrent_kernel
 from common.nn.cells import activation, gru_step, lstm_step
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.nn.sequences import PackedSequence, numbers, packed, padded
-from common.ops import functional as F
 from common.random.generator import dropout
 from common.tensor.create import lift
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from common.core.int_arguments import number
-from common.ops import functional as F
+from common.nn import functions as F
 from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase, wrap
 from common.tensor.create import lift

@@ -12,7 +12,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, GradientError
 from common.core.int_arguments import members
 from common.core.spec import numel
-from common.ops import functional as F
+from common.nn import functions as F
 from common.tensor.base import TensorBase
 
 INF = float("inf")

@@ -21,6 +21,8 @@ from common.tensor.record import record
 _SMALL = 4096
 """Most elements of an array that a function brings along."""
 
+_DETACHED = ".detach()"
+
 _OPS = frozenset(("elementwise", "reduction", "view", "kernel", "composite"))
 
 
@@ -60,6 +62,15 @@ class StandIn(TensorBase):
     def __init__(self, line: OpLine, name: str, spec: Spec, node: Any = None) -> None:
         self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node
 
+    def detach(self) -> StandIn:
+        """The same without history."""
+        return StandIn(self.line, self.name.removesuffix(_DETACHED) + _DETACHED, self.payload.spec)
+
+    def copy_(self, other: Any) -> StandIn:
+        """Write down that an operand is written to."""
+        self.line.write(self, other)
+        return self
+
     def __getitem__(self, key: Any) -> Any:
         raise MoreThanFormsError  # the class of the tensor decides which node is printed
 
@@ -78,8 +89,19 @@ class OpLine(Interpretation):
     def __init__(self, forms: Sequence[Any]) -> None:
         self.steps: list[tuple[Op, list[Any], Attrs, list[_Result], list[str]]] = []
         self.recipes: list[Recipe] = []
+        self.writes: dict[str, str] = {}
         self.grad = mode.grad_mode.get()
         self.operands = [StandIn(self, f"x{i}", form) if type(form) is Spec else form for i, form in enumerate(forms)]
+
+    def write(self, target: StandIn, source: Any) -> None:
+        """Write down that an operand takes over what an op has made; nothing may read it afterwards."""
+        made = type(source) is StandIn and source.line is self and source.name[0] == "v"
+        form = target.payload
+        if not made or (form.shape, form.dtype) != (source.payload.shape, source.payload.dtype):
+            raise MoreThanFormsError
+        if not any(target is x for x in self.operands) or target.name in self.writes:
+            raise MoreThanFormsError
+        self.writes[target.name] = source.name
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down an op."""
@@ -87,7 +109,7 @@ class OpLine(Interpretation):
             raise MoreThanFormsError
         forms: list[Any] = []
         for x in operands:
-            if type(x) is StandIn and x.line is self:
+            if type(x) is StandIn and x.line is self and x.name.removesuffix(_DETACHED) not in self.writes:
                 forms.append((x.payload.shape, x.payload.dtype))
             elif type(x) in NUMBERS:
                 forms.append(type(x))
@@ -113,6 +135,11 @@ class OpLine(Interpretation):
             raise MoreThanFormsError
         scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
         lines = [f"def line({', '.join(x.name for x in self.operands if type(x) is StandIn)}):"]
+        if self.writes:
+            scope["lie_apart"] = lie_apart
+            lines.append(
+                f"    if not lie_apart(({', '.join(self.names())},), {len(self.writes)}): return NotImplemented"
+            )
         for at, (op, operands, attrs, _, _) in enumerate(self.steps):
             scope |= {f"op{at}": op, f"a{at}": attrs}
             scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not StandIn}
@@ -125,6 +152,7 @@ class OpLine(Interpretation):
                     scope[f"n{at}_{i}"] = known_attrs(node.attrs.node_name) if not node.attrs else node.attrs
                     lines.append(f"    if {name}.grad_fn is not None: {name}.grad_fn.attrs = n{at}_{i}")
         names = [x.name for x in parts]
+        lines += [f"    {x}.copy_({y})" for x, y in self.writes.items()]
         lines.append(
             f"    return made(({', '.join(names)},))" if isinstance(result, tuple) else f"    return {names[0]}"
         )
@@ -132,7 +160,9 @@ class OpLine(Interpretation):
 
     def is_one_op(self, result: Any) -> bool:
         """Whether the result is that of one op, which is shown under its own name."""
-        if len(self.steps) != 1 or type(result) not in (tuple, StandIn):
+        if len(self.steps) != 1 or type(result) not in (tuple, StandIn) or self.writes:
+            return False
+        if any(x.endswith(_DETACHED) for x in self.given(0)):
             return False
         _, _, attrs, nodes, names = self.steps[0]
         parts = result if type(result) is tuple else (result,)
@@ -148,6 +178,11 @@ class OpLine(Interpretation):
             order = [tensors.index(x) if x in tensors else -1 for x in given]
             known.is_one_op(op, attrs or NO_ATTRS, order, [scope[x] for x in given if x not in tensors])
 
+    def names(self) -> list[str]:
+        """The names of the operands that are tensors, those first that are written to."""
+        names = [x.name for x in self.operands if type(x) is StandIn]
+        return sorted(names, key=lambda x: x not in self.writes)
+
     def given(self, at: int) -> list[str]:
         """The names of an op's operands."""
         operands = self.steps[at][1]
@@ -158,10 +193,10 @@ class OpLine(Interpretation):
 
         An exception there is dropped: the recorded way that follows raises it again, with its reason.
         """
-        shown = {x.name for x in parts}
+        shown = {x.removesuffix(_DETACHED) for x in (*(x.name for x in parts), *self.writes.values())}
         for at in reversed(range(len(self.steps))):
             if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
-                shown.add(self.given(at)[0])
+                shown.add(self.given(at)[0].removesuffix(_DETACHED))
         operands = [x.name for x in self.operands if type(x) is StandIn]
         if shown & set(operands):
             return []
@@ -170,7 +205,7 @@ class OpLine(Interpretation):
         lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
         inner = [f"p_{x} = {x}.payload" for x in operands]
         for at, (op, _, _, _, names) in enumerate(self.steps):
-            given = self.given(at)
+            given = [x.removesuffix(_DETACHED) for x in self.given(at)]
             if _may_show(op) and shown & set(names):
                 inner.append(f"{', '.join(names)} = record(op{at}, ({', '.join(given)},), a{at})")
                 inner += [f"p_{x} = {x}.payload" for x in names]
@@ -189,10 +224,20 @@ class OpLine(Interpretation):
             inner += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in names]
             inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
         results = [x.name for x in parts]
-        inner.append(f"return made(({', '.join(results)},))" if several else f"return {results[0]}")
-        return [
-            f"    {line}" for line in [*lines, *(f"        {line}" for line in inner), "    except Exception: pass"]
-        ]
+        lines += [*(f"        {line}" for line in inner), "    except Exception: pass", "    else:"]
+        lines += [f"        {x}.copy_({y})" for x, y in self.writes.items()]
+        lines.append(f"        return made(({', '.join(results)},))" if several else f"        return {results[0]}")
+        return [f"    {line}" for line in lines]
+
+
+def lie_apart(tensors: Sequence[Any], written: int) -> bool:
+    """Whether the first tensors of some, which are written to, share no memory with each other and the others."""
+    arrays = [x.payload for x in tensors]
+    for i, x in enumerate(arrays[:written]):
+        for z in arrays[i + 1 :]:
+            if z is x or ((x.base is not None or z.base is not None) and np.may_share_memory(x, z)):
+                return False
+    return True
 
 
 def _may_show(op: Op) -> bool:

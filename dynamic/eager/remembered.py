@@ -29,11 +29,11 @@ from common.evaluate import specialise as eager
 from common.random.draw_counts import refuse_draws
 from common.runtime.tape_state import KnownLine
 from common.tensor.base import Tensor
-from common.tensor.leaf import Parameter
+from common.tensor.leaf import Buffer, Parameter
 from dynamic.eager.op_lines import OpLine
 
 #: Classes of operands of which only the form counts.
-KINDS: frozenset[Any] = frozenset((Tensor, Parameter))
+KINDS: frozenset[Any] = frozenset((Tensor, Parameter, Buffer))
 
 OFTEN = 12
 """The call that is written down: writing takes about as long as so many calls of the line save."""

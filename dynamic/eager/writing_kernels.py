@@ -32,7 +32,7 @@ from common.ops import functional
 from common.random.draw_counts import refuse_draws
 from common.runtime.call_text import MAX_INPUTS
 from common.tensor import boundary
-from common.tensor.base import Tensor, TensorBase
+from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write
@@ -106,7 +106,8 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         for z in arrays:
             if z is not x and not _is_beside(x, z):
                 return general(self, *others, **options)
-        run(*arrays)
+        if run(*arrays) is NotImplemented:
+            return general(self, *others, **options)
         _log(x, _getframe(2))
         return self
 
@@ -119,15 +120,15 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 run = known.get((x.shape, x.dtype, z.shape, z.dtype))
                 if run and x.base is None and z.base is None and x is not z and x.flags.carray and z.flags.c_contiguous:
                     if not _grad_enabled() or not (other._requires_grad or is_recorded(self)):
-                        run(x, z)
-                        _log(x, _getframe(1))
-                        return self
+                        if run(x, z) is not NotImplemented:
+                            _log(x, _getframe(1))
+                            return self
             elif (other.__class__ is float or other.__class__ is int) and other:
                 run = known.get((x.shape, x.dtype, other.__class__, other))
                 if run and x.flags.carray and not (_grad_enabled() and is_recorded(self)):
-                    run(x)
-                    _log(x, _getframe(1))
-                    return self
+                    if run(x) is not NotImplemented:
+                        _log(x, _getframe(1))
+                        return self
         return wide(self, *others, **options)
 
     method.__name__, method.__doc__ = name, general.__doc__
@@ -136,15 +137,46 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
-    """``run(arrays)``: a function of tensors of these forms, in place; or False."""
+    """``run(*arrays)``: a function of tensors of these forms, in place; or False.
+
+    It returns NotImplemented, with nothing done, where the general way is to be taken.
+    """
     forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     try:
         with mode.GradSwitch(False), refuse_draws():
             line = OpLine(forms)
             result = function(*line.operands, **options)
-        return _kernel(line, result)
+        try:
+            return _kernel(line, result)
+        except MoreThanFormsError:
+            return _result_over(line, result)
     except Exception:  # the general way raises it again for the operands, unless only stand-ins cause it
         return False
+
+
+def _result_over(line: OpLine, result: Any) -> Any:
+    """The steps of a line one after the other; their result, of the first operand's form, is copied over it.
+
+    Raises
+    ------
+    MoreThanFormsError : the result has another form.
+    """
+    first: Any = line.operands[0]
+    if result.payload.shape != first.payload.shape or result.payload.dtype != first.payload.dtype:
+        raise MoreThanFormsError
+    text, scope = line.function(result)
+    exec(compile(text, f"{__file__}: remembered", "exec"), scope)
+    run = scope["line"]
+
+    def over(*arrays: np.ndarray) -> Any:
+        try:
+            y = run(*map(wrap, arrays))
+        except Exception:  # the general way raises it again
+            return NotImplemented
+        arrays[0][...] = y.payload
+        return None
+
+    return over
 
 
 def _kernel(line: OpLine, result: Any) -> Any:

@@ -146,6 +146,65 @@ def test_tensors_and_tuples_are_arguments_of_any_name(monkeypatch):
     assert grad.tolist() == dynamic.sign(x - y).tolist()
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_line_writes_to_operands_when_all_is_read(monkeypatch, recorded):
+    """The running statistics of batch_norm; two that are one tensor, or share memory, are written in words."""
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    rng = np.random.default_rng(3)
+    x = wrap(rng.normal(size=(6 + recorded, 4)).astype(np.float32), requires_grad=recorded)
+
+    def step(norm, mean, var):
+        y = norm(x, mean, var, training=True)
+        grads = dynamic.autograd.grad(y, x, y.detach()) if recorded else ()
+        return [z.numpy(force=True) for z in (y, mean, var, *grads)]
+
+    def in_words(x, mean, var, training):
+        from common.ops import functional
+
+        return functional.batch_norm(x, mean, var, training=training)
+
+    def states(kind):
+        memory = np.linspace(1, 2, 5).astype(np.float32)
+        if kind == "one":
+            one = wrap(memory[:4].copy())
+            return one, one
+        if kind == "parts":
+            whole = wrap(memory.copy())
+            return whole[:4], whole[1:]
+        return wrap(memory[:4].copy()), wrap(memory[1:].copy())
+
+    for kind in ("apart", "one", "parts"):
+        for _ in range(remembered.OFTEN + 2):
+            ours, theirs = states(kind), states(kind)
+            assert_all_same_bits(step(F.batch_norm, *ours), step(in_words, *theirs), kind)
+    assert made
+    assert all(made)
+    mean, var = states("apart")
+    y = F.batch_norm(x, mean, var, training=True) * mean  # mean is saved after it was written
+    if recorded:
+        mean.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_modules_remember_their_functions(monkeypatch):
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    x = wrap(np.random.default_rng(0).normal(size=(2, 4, 6, 5)).astype(np.float32))
+    nn = dynamic.nn
+    for module in (
+        nn.GroupNorm(2, 4), nn.BatchNorm2d(4), nn.BatchNorm2d(4).eval(), nn.AdaptiveAvgPool2d((4, 4)), nn.MaxPool2d(2),
+        nn.ReflectionPad2d(1), nn.Conv2d(4, 3, 3), nn.Flatten(), nn.PixelShuffle(2), nn.Upsample(scale_factor=2),
+    ):  # fmt: skip
+        made.clear()
+        first = module(x)
+        last = often(module, x)
+        assert made, module
+        assert all(made), module
+        assert_all_same_bits([first.detach().numpy()], [last.detach().numpy()], str(module))
+
+
 def test_operators_of_several_ops_are_remembered(monkeypatch):
     learn, made = remembered._learnt, []
     monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])

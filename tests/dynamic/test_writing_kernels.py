@@ -11,7 +11,7 @@ from common.core import mode
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
 
-#: Per call what it comes to, and whether one kernel does it.
+#: Per call what it comes to, and whether it is remembered: as one kernel, or as ops whose result is copied.
 CALLS = {
     "add": (lambda x, y: x.add_(y), lambda x, y: x + y, True),
     "alpha": (lambda x, y: x.add_(y, alpha=-0.25), lambda x, y: x - 0.25 * y, True),
@@ -25,13 +25,13 @@ CALLS = {
     "power": (lambda x, y: x.pow_(3), lambda x, y: x**3, True),
     "tanh": (lambda x, y: x.tanh_(), lambda x, y: x.tanh(), True),
     "a comparison": (lambda x, y: x.lt_(y), lambda x, y: (x < y).to(x.dtype), False),
-    "rows summed": (lambda x, y: x.cumsum_(1), lambda x, y: x.cumsum(1), False),
+    "rows summed": (lambda x, y: x.cumsum_(1), lambda x, y: x.cumsum(1), True),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_bits_are_those_of_the_function(name, monkeypatch):
-    write, function, one_kernel = CALLS[name]
+    write, function, is_remembered = CALLS[name]
     learn, made = writing_kernels._learnt, []
     monkeypatch.setattr(mode, "inference_seen", False)  # other tests may have entered inference mode
     monkeypatch.setattr(writing_kernels, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
@@ -44,8 +44,24 @@ def test_bits_are_those_of_the_function(name, monkeypatch):
             wanted = function(tw.tensor(x), other).numpy()
             assert write(target, other) is target
             assert target.numpy().tobytes() == wanted.tobytes()
-    assert all(made) if one_kernel else not any(made)
-    assert made or not one_kernel
+    assert all(made) if is_remembered else not any(made)
+    assert made or not is_remembered
+
+
+def test_ints_are_written_by_what_is_remembered():
+    count, twice = tw.tensor(0), tw.arange(4)
+    for _ in range(OFTEN + 5):
+        count.add_(1)
+        twice.mul_(2)
+    assert count.item() == OFTEN + 5
+    assert twice.tolist() == [n * 2 ** (OFTEN + 5) for n in range(4)]
+    for _ in range(OFTEN + 2):
+        with pytest.raises(RuntimeError, match="cast"):
+            count.add_(0.5)
+    for _ in range(OFTEN + 2):
+        version = count._version
+        count.add_(1)
+        assert count._version == version + 1
 
 
 def test_what_the_kernel_may_not_do_takes_the_general_way():
