@@ -11,7 +11,7 @@ from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
 from common.methods import named
 from common.tensor import boundary
-from dynamic.eager import joins, short_reductions, tensor, views
+from dynamic.eager import short_reductions, tensor, views
 from dynamic.eager.remembered import applied, applying, remembering
 
 #: The functions with a short path.
@@ -27,9 +27,7 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     template: Template
     for name, function in names.items():
         scope: dict[str, Any] = {}
-        if name in joins.SHORT:
-            template, short = _joining_body, joins.SHORT[name]
-        elif (short := _SHORT.get(name)) is not None:
+        if (short := _SHORT.get(name)) is not None:
             template = _short_body
         elif name in tensor.ONE_OP:
             general, scope = remembering(function_body, function)
@@ -56,7 +54,3 @@ def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str
     exact = " and ".join([*(f"{x}.__class__ is Tensor" for x in tensors), *(f"{x} is _{x}" for x in left)])
     return [f"if {exact}: return short({taken})", *function_body(tensors, sequences, call)]
 
-
-def _joining_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    lines = function_body(tensors, sequences, call)
-    return [f"if axis is _axis and (y := short({sequences[0]}, dim)) is not None: return y", *lines]
