@@ -53,4 +53,3 @@ def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str
     taken = ", ".join(x for x in passed if "=" not in x)
     exact = " and ".join([*(f"{x}.__class__ is Tensor" for x in tensors), *(f"{x} is _{x}" for x in left)])
     return [f"if {exact}: return short({taken})", *function_body(tensors, sequences, call)]
-
