@@ -26,8 +26,8 @@ from static.passes.trim_regions import trim_regions
 from static.passes.turn_products import turn_products
 
 PIPELINE: tuple[Pass, ...] = (
-    remove_dead, simplify, fold_constants, merge_equal, take_apart, merge_equal, turn_products, rematerialise,
-    remove_dead,
+    remove_dead, simplify, fold_constants,
+    merge_equal, take_apart, merge_equal, turn_products, rematerialise, remove_dead,
 )  # fmt: skip
 #: Of these, those that leave regions alone.
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
