@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks import exhaustive, machine, measure, report
 from benchmarks.bits import difference
-from benchmarks.elementary_reference import FUNCTIONS, definition, operands, sample, special_values, worst_error
+from benchmarks.elementary.mpmath_definitions import REFERENCES
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import FUNCTIONS, definition, operands, sample, special_values, worst_error
 from benchmarks.peers import elementary_functions
-from benchmarks.references import REFERENCES
-from benchmarks.scalar_loop import compile_loop
 from common.compiler.primitives import evaluate
 
 __all__ = ["MARKERS", "inputs", "main", "table"]

@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.elementary_reference import (
+from benchmarks.elementary.mpmath_definitions import REFERENCES
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import (
     FUNCTIONS,
     definition,
     operands,
@@ -27,8 +29,6 @@ from benchmarks.elementary_reference import (
     special_values,
     ulp_error,
 )
-from benchmarks.references import REFERENCES
-from benchmarks.scalar_loop import compile_loop
 from common.compiler.primitives import Value, absolute, bits, constant, convert, evaluate, from_bits, select
 
 __all__ = ["RECORDS", "Record", "main", "recorded", "worst_arguments"]

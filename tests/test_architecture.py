@@ -156,9 +156,9 @@ def test_an_engine_loads_only_what_it_needs(engine):
 # Engines that name an op know more about it than its record says. Each file has its reason, and none of them has to
 # grow for a new op: what is not named takes the general path. A file that names none is not listed.
 NAMED_OPS = {
-    "dynamic/eager/short_reductions.py": "reductions on a short path; benchmarks/test_chain.py shows the gain",
-    "dynamic/eager/tensor.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
-    "dynamic/eager/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
+    "dynamic/eager/short_reductions.py": "reductions on a short path; benchmarks/gates/test_chain.py shows the gain",
+    "dynamic/eager/tensor.py": "hot operators skip the general path; benchmarks/gates/test_chain.py shows the gain",
+    "dynamic/eager/views.py": "methods that skip the general path; benchmarks/gates/test_views.py shows the gain",
     "static/api/binding.py": "the public names of static.session",
     "static/session/gradients.py": "the cotangent of a sum",
     "static/export/onnx_attention.py": "what ops are in another format",

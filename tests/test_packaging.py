@@ -129,7 +129,8 @@ def test_import_of_dynamic_loads_little():
     loaded = done.stdout.split()
     others = {name.partition(".")[0] for name in loaded} - {"common", "dynamic"}
     assert others <= sys.stdlib_module_names  # no compiler, no SciPy, no pictures
-    assert sum(name.startswith(("common", "dynamic")) for name in loaded) <= 240  # how long: benchmarks/test_start.py
+    # how long: benchmarks/gates/test_start.py
+    assert sum(name.startswith(("common", "dynamic")) for name in loaded) <= 240
 
 
 def test_installed_distribution_if_any_declares_the_same():

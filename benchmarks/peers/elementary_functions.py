@@ -27,7 +27,7 @@ def call(library: str, name: str, arguments: tuple[Array, ...]) -> Call | None:
     library : str
         "dynamic", "static", "numpy", "torch" or "jax".
     name : str
-        A name in `benchmarks.elementary_reference.FUNCTIONS`.
+        A name in `benchmarks.elementary.ulp_errors.FUNCTIONS`.
     arguments : arrays
         (n,) each.
     """

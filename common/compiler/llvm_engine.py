@@ -207,7 +207,7 @@ def tidy(module: Any) -> None:
     """Do in place what code generation does not do, to a module whose loops are vectors already or gain nothing.
 
     A tenth of the time of `optimise`. Nothing that it leaves out costs calls or kernels a measurable time
-    (`benchmarks/test_call.py`, `benchmarks/test_rows.py`).
+    (`benchmarks/gates/test_call.py`, `benchmarks/gates/test_rows.py`).
     """
     from llvmlite import binding
     from llvmlite.binding import newpassmanagers

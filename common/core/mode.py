@@ -178,7 +178,7 @@ class GradSwitch(_Decorator, metaclass=_Prepared):
 
     __slots__ = ("mode", "_entered", "__enter__", "__exit__")
     #: The last managers made, by mode: one that nobody uses is used again, for to make one takes twice as long as to
-    #: use it, see benchmarks/test_views.py. A manager knows nothing of them, so it is in no cycle.
+    #: use it, see benchmarks/gates/test_views.py. A manager knows nothing of them, so it is in no cycle.
     _known: dict[bool, list[Any]] = {True: [], False: []}
 
     mode: bool

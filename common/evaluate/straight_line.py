@@ -3,8 +3,8 @@
 A rule such as ``lambda g, y: g * (1 - y * y)`` is run once on terms that know shape and dtype and write down what is
 computed. The result is a function that calls the native builtins and recipes of `common.evaluate.specialise` one after
 the other: the same ops in the same order, hence the same bits, without dispatch, shape arithmetic and numpy's ufuncs
-(benchmarks/test_chain.py). Un-broadcasting and casts of contributions are part of it. Elementwise ops that follow each
-other are one kernel (`common.evaluate.fused_lines`).
+(benchmarks/gates/test_chain.py). Un-broadcasting and casts of contributions are part of it. Elementwise ops that
+follow each other are one kernel (`common.evaluate.fused_lines`).
 """
 
 from __future__ import annotations

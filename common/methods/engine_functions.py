@@ -76,7 +76,7 @@ def bind(
     scope : names that the body uses.
 
     The function is generated as text, because a generic wrapper with ``*args, **kwargs`` would cost more than the
-    fastest ops themselves (benchmarks/test_chain.py).
+    fastest ops themselves (benchmarks/gates/test_chain.py).
     """
     signature = signature_of(function)
     leaf = name in LEAVES and "requires_grad" not in signature.parameters

@@ -3,7 +3,8 @@
 An update is elementwise. Run on terms instead of tensors it writes itself down: what is made of 0-d values before the
 loop, everything else inside. The kernel calls the same scalar functions in the same order as the ops would, so it has
 their bits, but reads and writes every array once. All parameters go into one plan, so 100 small ones cost hardly more
-than the arithmetic (`benchmarks/test_optim.py`). Arrays that a plan refuses, such as transposed ones, are left to ops.
+than the arithmetic (`benchmarks/gates/test_optim.py`). Arrays that a plan refuses, such as transposed ones, are left to
+ops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cyclic garbage collector and large tapes: full collections are put off while they find only live nodes.
 
 A tape has no cycles and reference counts free it, but Python's collector visits every live object whenever their number
-has grown by a quarter. On a tape of 1e6 nodes this costs more than making the nodes (benchmarks/test_graph_size.py).
+has grown by a quarter. On a tape of 1e6 nodes this costs more than making them (benchmarks/gates/test_graph_size.py).
 So when full collections free nothing while the tape grows, the next is put off: the third of `gc.get_threshold()`
 grows to 1000 at most. It is given back with the first full collections that free something or meet few new nodes, and
 with the first backward pass over few. Young garbage is collected as ever, and thresholds that a program sets itself are

@@ -12,7 +12,9 @@ import pytest
 
 from benchmarks.accuracy import inputs
 from benchmarks.bits import difference
-from benchmarks.elementary_reference import (
+from benchmarks.elementary.mpmath_definitions import REFERENCES
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import (
     FUNCTIONS,
     NOT_MEASURED,
     definition,
@@ -23,8 +25,6 @@ from benchmarks.elementary_reference import (
     ulp_error,
     worst_error,
 )
-from benchmarks.references import REFERENCES
-from benchmarks.scalar_loop import compile_loop
 from common.compiler.primitives import evaluate
 from common.core.op import REGISTRY
 from common.kernels.math import coefficients, elementary, trigonometric

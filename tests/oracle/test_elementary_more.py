@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.bits import difference
-from benchmarks.elementary_reference import special_values, ulp_error
-from benchmarks.scalar_loop import compile_loop
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import special_values, ulp_error
 from common.compiler.primitives import evaluate
 from common.kernels.math import elementary, logarithm_bases
 from tests.helpers.proofs import rotated

@@ -8,8 +8,8 @@ import pytest
 
 import dynamic as tw
 from benchmarks.bits import difference
-from benchmarks.elementary_reference import ulp_error
-from benchmarks.scalar_loop import compile_loop
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import ulp_error
 from common.compiler.primitives import evaluate
 from common.core.errors import ArgumentError
 from common.kernels.math import elementary

@@ -8,8 +8,8 @@ import pytest
 
 import common.ops.functional as F
 from benchmarks.bits import difference
-from benchmarks.elementary_reference import ulp_error
-from benchmarks.scalar_loop import compile_loop
+from benchmarks.elementary.scalar_loop import compile_loop
+from benchmarks.elementary.ulp_errors import ulp_error
 from common.compiler import llvm_engine
 from common.compiler import primitives as p
 from common.compiler.primitives import evaluate

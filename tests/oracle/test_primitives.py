@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.bits import difference
-from benchmarks.scalar_loop import compile_loop
+from benchmarks.elementary.scalar_loop import compile_loop
 from common.compiler import primitives as p
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]

@@ -3,7 +3,7 @@
 The order is that of `common.kernels.arrays.fold_rows`, element by element of a vector of columns: lane j takes the
 rows j, j + LANES, ... and the lanes are folded by halves. Accumulators in memory are loaded and stored once per 4 rows
 of equal lane, and begun and folded per block; where there are few rows that is most of the work
-(benchmarks/test_reductions.py).
+(benchmarks/gates/test_reductions.py).
 """
 
 from __future__ import annotations

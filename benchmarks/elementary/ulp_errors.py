@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import common.ops.functional
-from benchmarks.references import REFERENCES, Reference
+from benchmarks.elementary.mpmath_definitions import REFERENCES, Reference
 from common.core.op import REGISTRY
 from common.kernels.math import elementary
 

@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from benchmarks import bits, stats
-from benchmarks.gate import assert_ratio, compare
+from benchmarks.gates.frame import assert_ratio, compare
 from benchmarks.lab.progress import Progress
 from benchmarks.peers import installed
 from benchmarks.run import programs

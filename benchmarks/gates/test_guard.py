@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import static
-from benchmarks.gate import compare
+from benchmarks.gates.frame import compare
 
 
 def decided(x: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic
-from benchmarks.gate import assert_ratio, compare
+from benchmarks.gates.frame import assert_ratio, compare
 
 BOUND = 0.5
 SHAPES = {"100 small": [(32, 32), (32,)] * 50, "6 large": [(784, 256), (256,), (256, 256), (256,), (256, 10), (10,)]}

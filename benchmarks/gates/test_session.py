@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import static
-from benchmarks.gate import assert_ratio, compare
+from benchmarks.gates.frame import assert_ratio, compare
 
 
 def test_run_of_a_tiny_graph(benchmark: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gate import record
+from benchmarks.gates.frame import record
 from benchmarks.ops import SLOW, mean, measured, table
 
 #: Per number of elements and direction: how many times as fast as PyTorch in the geometric mean at least, and the share

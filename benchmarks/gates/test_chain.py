@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynamic
-from benchmarks.gate import assert_ratio, compare
+from benchmarks.gates.frame import assert_ratio, compare
 from benchmarks.workloads import chain
 
 BOUND = 0.5

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gate import record
+from benchmarks.gates.frame import record
 from benchmarks.peers import peer_reductions as peers
 from benchmarks.reduction_times import OURS, SHAPES, operand, samples
 

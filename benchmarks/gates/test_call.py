@@ -10,7 +10,7 @@ import pytest
 import dynamic
 import static
 from benchmarks.bits import mismatches
-from benchmarks.gate import compare
+from benchmarks.gates.frame import compare
 from benchmarks.workload import Array
 from benchmarks.workloads.digits import Digits
 from benchmarks.workloads.tiny_mlp import TinyRegression

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks import backward_passes
-from benchmarks.gate import record
+from benchmarks.gates.frame import record
 
 BOUND = 1.3
 #: Arrays at the peak where it takes more than the gradient: what flows between two nodes, or to two operands.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynamic
-from benchmarks.gate import assert_ratio, compare
+from benchmarks.gates.frame import assert_ratio, compare
 
 Program = Callable[[Any, Any], Any]
 

@@ -1,0 +1,1 @@
+"""Gates: bounds that are measured and asserted, ``python3 -m pytest benchmarks``."""
