@@ -59,6 +59,7 @@ def mismatches(workload: Workload, first: ModuleType, second: ModuleType) -> Ite
         lines = list(unequal(f"step {number}", *found))
         if lines:
             yield from lines
+            yield from draws[0].warning()
             return  # everything after the first difference differs because of it
     yield from unequal(f"after step {STEPS}", *(p.state() for p in programs))
 

@@ -21,6 +21,10 @@ def seed(engine: Any) -> None:
 class Draws:
     """The generators of the process as one program has left them.
 
+    Attributes
+    ----------
+    elsewhere : whether the program has drawn from Python's or numpy's generator, which a compiled program does once.
+
     Examples
     --------
     >>> import dynamic
@@ -32,7 +36,7 @@ class Draws:
     """
 
     def __init__(self) -> None:
-        self._states = _states()
+        self._states, self.elsewhere = _states(), False
 
     def __call__(self, call: Callable[..., Any], *args: Any) -> Any:
         """``call(*args)``, drawing from where the program's last call ended."""
@@ -44,6 +48,12 @@ class Draws:
             return call(*args)
         finally:
             self._states = _states()
+            self.elsewhere |= str(self._states[1:]) != str((pythons, numpys))
+
+    def warning(self) -> list[str]:
+        """What explains that a compiled program differs, if it draws from Python's or numpy's generator."""
+        text = "it draws from random or numpy.random, which a compiled program does once, while it is traced: "
+        return [f"{text}draw by rand, randn or randint of the engine"] if self.elsewhere else []
 
 
 def _states() -> tuple[Any, Any, Any]:

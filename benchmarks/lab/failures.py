@@ -35,7 +35,7 @@ def _foreign(file: str) -> bool:
 def told(problem: BaseException) -> str:
     """Return the user's lines and the message of a user's mistake, and the whole traceback of another failure."""
     lines = own_lines(problem)
-    if not lines:
+    if not lines and not isinstance(problem, TwingradError):
         return "".join(traceback.format_exception(problem)).rstrip()
     text = [*traceback.format_list(lines), *traceback.format_exception_only(problem)]
     return "".join(text).rstrip()

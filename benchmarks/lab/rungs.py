@@ -111,7 +111,7 @@ def differences(workload: Workload, first: Rung, rung: Rung) -> list[str]:
         ]
         lines = list(bits.unequal(f"step {number}", *found))
         if lines:
-            return lines
+            return [f"{lines[0]}; {why}" for why in first.draws.warning()] or lines
     return list(bits.unequal(f"after step {bits.STEPS}", first.program.state(), rung.program.state()))
 
 

@@ -122,7 +122,7 @@ class UserProgram(Workload):
         target = self.target
         if target.grad:
             return "value and gradient"
-        if training.is_module(thing):
+        if training.is_module(thing) and training.trains(_instance(thing) if isinstance(thing, type) else thing):
             return f"training step, {target.optimizer}" if target.optimizer else "forward and backward"
         return "as written"
 
@@ -194,7 +194,7 @@ class UserProgram(Workload):
         target = self.target
         if isinstance(thing, Program):
             return thing
-        if training.is_module(thing):
+        if training.trains(thing):
             _fit_forward(thing, len(self.inputs()[0]), target.loss)
             return training.step(tw, thing, target.loss, target.optimizer, optimizer)
         parameters, found = training.state_of(thing)
@@ -202,6 +202,8 @@ class UserProgram(Workload):
             thing = training.gradient(tw, thing, given.floating(self.inputs()[0]))
         elif inspect.isfunction(thing) or inspect.ismethod(thing):
             thing = tw.function(thing)
+        elif training.is_module(thing):
+            thing = tw.function(thing.__call__)
         return Program(thing, parameters, optimizer or found)
 
     def peer(self, name: str, initial: dict[str, Array]) -> Built | None:

@@ -16,6 +16,11 @@ def is_module(thing: Any) -> bool:
     return hasattr(thing, "named_parameters") and hasattr(thing, "forward")
 
 
+def trains(thing: Any) -> bool:
+    """Whether something is a module with parameters to train; the step of another one is its call."""
+    return is_module(thing) and any(p.requires_grad for _, p in thing.named_parameters())
+
+
 def step(tw: Any, model: Any, loss: str, optimizer: str, made: Any = None) -> Program:
     """Return zero_grad, forward, backward and, with an optimiser, its step, as one compiled function.
 

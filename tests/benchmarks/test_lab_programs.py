@@ -19,6 +19,7 @@ from benchmarks.lab.activity import Activity
 from benchmarks.lab.target import Target, UserProgram, find, is_target
 
 FILE = '''
+import numpy as np
 import torch
 import dynamic.nn.functional as F
 from static import nn
@@ -61,6 +62,13 @@ class Sized(nn.Module):
     def forward(self, x):
         return x
 
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def drawn(x):
+    return x + float(np.random.rand())
+
 def branch(x):
     return x * 2 if x.sum() > 0 else x
 '''
@@ -81,6 +89,7 @@ KINDS = {
     "trace": {},
     "Net": {"args": "f32[4,3], i64[4]<2", "loss": "cross_entropy", "optimizer": "SGD(lr=0.1, momentum=0.9)"},
     "make": {},
+    "Doubled": {"args": "f32[3]"},
     "branch": {"args": "f32[3]", "control_flow": "guard"},
     "branch converted": {"args": "f32[3]", "control_flow": "convert"},
     "branch with its gradient": {"args": "f32[3]", "control_flow": "convert", "grad": True},
@@ -95,6 +104,17 @@ def test_every_kind_of_program_runs_in_both_engines_with_the_same_bits(path, nam
     assert again.key == workload.key
     inputs = zip(workload.inputs(), again.inputs(), strict=True)
     assert all(np.array_equal(a, b) for one, other in inputs for a, b in zip(one, other, strict=True))
+
+
+def test_a_module_without_parameters_is_called_and_not_trained(path):
+    assert user(path, "Doubled", args="f32[3]").title == "as written"
+    assert user(path, "Net", args="f32[4,3]").title == "forward and backward"
+
+
+def test_a_program_that_draws_from_numpy_is_told_why_it_differs(path):
+    found = list(bits.mismatches(user(path, "drawn", args="f32[3]"), dynamic, static))
+    assert found[0].startswith("step 2: result: 3 of 3 elements")
+    assert "numpy.random, which a compiled program does once" in found[-1]
 
 
 @pytest.mark.parametrize(("name", "count"), [("Net", 2), ("make", 2), ("loss", 0)])
@@ -132,7 +152,7 @@ def test_files_beside_it_get_the_engine_too(path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("nothing", {}, "it has: loss, trace, Net, make, Sized, branch"),
+        ("nothing", {}, "it has: loss, trace, Net, make, Sized, Doubled, drawn, branch"),
         ("", {}, None),  # make is meant
         ("loss", {}, "takes (x, w)"),
         ("loss", {"args": "f32[3"}, "no argument"),
