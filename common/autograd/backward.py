@@ -23,7 +23,7 @@ from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import clone, to
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
-from common.tensor.read_saved import saved_tensors
+from common.tensor.read_saved import relayed, saved_tensors
 from common.tensor.write_log import is_shared, log_write, put
 
 #: Leaves inside of transforms that nobody asks for the gradient of any more: what has them in its history only is not
@@ -273,6 +273,17 @@ def view_of(x: TensorBase) -> TensorBase:
 
     view: TensorBase = reshape_(x, new_shape=tuple(x.shape))
     return view
+
+
+def relay(x: TensorBase) -> TensorBase:
+    """A tensor that shows the same elements, and hands its gradient on to `x`: one that may be written to."""
+    trace = mode.current_trace()
+    own = relayed(x.payload if trace is None else trace.payload(x), x.edge)
+    if trace is not None:
+        trace.note_alias(own, x, same=True)
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.hand_on(x, own)
+    return own
 
 
 def without_history(x: TensorBase) -> TensorBase:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd.backward import view_of
+from common.autograd.backward import relay, view_of
 from common.autograd.backward_pass import collect
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.core import mode
@@ -21,7 +21,7 @@ from common.tensor.base import TensorBase
 from common.tensor.external_writes import exposed, seal
 from common.tensor.node import Edge, Node, next_number
 from common.tensor.observers import saved_tensors_hooks
-from common.tensor.read_saved import relayed, with_edge
+from common.tensor.read_saved import with_edge
 from common.tensor.write_log import postpone
 
 
@@ -104,7 +104,7 @@ def checkpoint(
         seal(node)
     made = outputs_of(node, recorded)
     if len(made) > 1:  # each result has a node, as in PyTorch: a hook there runs for this result only
-        made = {key: _relayed(x) for key, x in made.items()}
+        made = {key: relay(x) for key, x in made.items()}
     return unflatten(out_structure, [made.get(id(x), x) for x in results])
 
 
@@ -187,15 +187,6 @@ def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> An
 
 class _NeedsSaved(BaseException):
     """Never leaves `checkpoint`: the function calls backward on what it computes, so it runs again and keeps that."""
-
-
-def _relayed(x: TensorBase) -> TensorBase:
-    """A result with a node of its own."""
-    trace = mode.current_trace()
-    own = relayed(x.payload if trace is None else trace.payload(x), x.edge)
-    if mode.tracing and (level := mode.dual_level.get()) is not None:
-        level.hand_on(x, own)
-    return own
 
 
 def _never(packed: Any) -> Any:

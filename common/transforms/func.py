@@ -68,7 +68,7 @@ def jvp(
     (tensor([9.]), tensor([6.]))
     """
     require_tangents(primals, tangents)
-    pair = Linearised(func, primals, has_aux, _JVP)
+    pair = Linearised(func, primals, has_aux, _JVP, writable=True)
     require_tensors(_JVP, pair.flat, pair.outputs)
     if strict and any(getattr(x, "edge", None) is None for x in pair.flat):
         raise GradientError(f"{_JVP}: a result of f does not depend on the primals (strict=True)")
@@ -161,7 +161,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     >>> push(tw.tensor([1.0, 10.0]))
     tensor([ 2., 40.])
     """
-    pair = Linearised(func, primals, False)
+    pair = Linearised(func, primals, False, writable=True)
     require_tensors("linearize(f, *primals)", pair.flat, pair.outputs)
 
     def jvp_fn(*tangents: Any) -> Any:
@@ -220,8 +220,15 @@ def jacrev(
     """
     if chunk_size is not None and integer(chunk_size, "jacrev", "chunk_size") <= 0:
         raise ArgumentError(f"jacrev: `chunk_size` should be greater than 0. (got {shown(chunk_size)})")
+    return _jacobian(callable_argument(func, "jacrev", "func"), argnums, has_aux, chunk_size, writable=False)
 
-    @functools.wraps(callable_argument(func, "jacrev", "func"))
+
+def _jacobian(
+    func: Function, argnums: int | Sequence[int], has_aux: bool, chunk_size: int | None, writable: bool
+) -> Function:
+    """`jacrev`, and `jacfwd`, whose function may write to its arguments."""
+
+    @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         single = isinstance(argnums, int)
         chosen = positions(argnums, len(args))
@@ -232,14 +239,19 @@ def jacrev(
                 full[i] = x
             return func(*full, **kwargs)
 
-        y, pull, *aux = vjp(inner, *(args[i] for i in chosen), has_aux=has_aux)
-        leaves, structure = flatten(y)
+        pair = Linearised(inner, tuple(args[i] for i in chosen), has_aux, writable=writable)
+        require_tensors("vjp(f, *primals)", pair.flat, pair.outputs)
+        leaves, structure = flatten(pair.result)
         parts = []
+
+        def pull(cotangents: Any) -> Any:
+            return pair.pull(cotangents, retain=True)
+
         for position in range(len(leaves)):
             rows = _rows(pull, leaves, structure, position, chunk_size)
             parts.append(rows[0] if single else rows)
         jacobian = unflatten(structure, parts)
-        return (jacobian, *aux) if has_aux else jacobian
+        return (jacobian, pair.aux) if has_aux else jacobian
 
     return call
 
@@ -265,14 +277,14 @@ def _rows(pull: Function, leaves: Sequence[Any], structure: Any, position: int, 
 def jacfwd(
     func: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
-    """A function that returns the Jacobian; the same as `jacrev`, since this engine has no forward mode of its own.
+    """A function that returns the Jacobian, by the same way as `jacrev`: `func` may write to its arguments here.
 
     Parameters
     ----------
     func, argnums, has_aux : see `jacrev`.
     randomness : how PyTorch's columns draw; here the function runs once, so that all rows see the same numbers.
     """
-    return jacrev(func, argnums, has_aux=has_aux)
+    return _jacobian(callable_argument(func, "jacfwd", "func"), argnums, has_aux, None, writable=True)
 
 
 def hessian(func: Function, argnums: int | Sequence[int] = 0) -> Function:

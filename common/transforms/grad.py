@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.backward import cotangent_like, differentiate, stand_ins, view_of, without_history
+from common.autograd.backward import cotangent_like, differentiate, relay, stand_ins, view_of, without_history
 from common.autograd.backward_pass import collect
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
@@ -196,6 +196,10 @@ def require_tensors(name: str, leaves: Sequence[Any], outputs: Any) -> None:
 class Linearised:
     """One run of a function on fresh leaves, and its pullback.
 
+    Parameters
+    ----------
+    writable : the function may write to its arguments, and with them to the primals.
+
     Attributes
     ----------
     outputs : what the function returned, with its history.
@@ -207,14 +211,24 @@ class Linearised:
     """
 
     def __init__(
-        self, function: Function, primals: tuple[Any, ...], has_aux: bool, name: str = "vjp(f, *primals)"
+        self,
+        function: Function,
+        primals: tuple[Any, ...],
+        has_aux: bool,
+        name: str = "vjp(f, *primals)",
+        writable: bool = False,
     ) -> None:
         leaves, self.structure = flatten(primals)
         outer = mode.is_grad_enabled()
         with mode.enable_grad():
-            self.inner = [_fresh(x) for x in leaves]
+            self.inner = [_fresh(x, writable) for x in leaves]
             first = next_number()
-            returned = function(*unflatten(self.structure, list(self.inner)))
+            given = [relay(x) for x in self.inner] if writable else list(self.inner)
+            before = [x.grad_fn for x in given]
+            returned = function(*unflatten(self.structure, given))
+            for x, own, node in zip(leaves, given, before, strict=True):
+                if own.grad_fn is not node and isinstance(x, TensorBase) and x.requires_grad:
+                    x.copy_(own)
         self.aux: Any = None
         if has_aux:
             returned, self.aux = apart_from_aux(name, returned)
@@ -223,8 +237,8 @@ class Linearised:
         roots = [x.edge for x in self.flat if isinstance(x, TensorBase) and x.edge is not None]
         outside: dict[int, Any] = {}
         self.order = collect(roots, first, outside)
-        own = {id(x.edge) for x in self.inner}
-        self.others = any(key not in own and edge not in stand_ins for key, edge in outside.items())
+        ours = {id(x.edge) for x in self.inner}
+        self.others = any(key not in ours and edge not in stand_ins for key, edge in outside.items())
         self.connected = self.others or any(x.grad_fn is not None for x in self.inner)
         self.nested = outer and self.connected
         self.result = returned
@@ -255,8 +269,10 @@ class Linearised:
         return tuple(unflatten(self.structure, gradients))
 
 
-def _fresh(x: Any) -> TensorBase:
-    """A primal as a leaf of its own, or, where something outside may differentiate it too, as a view with history."""
+def _fresh(x: Any, writable: bool) -> TensorBase:
+    """A primal as a leaf of its own, or, where something outside may differentiate it too, as a view with history, or
+    a copy, which stays as it is when the primal is written.
+    """
     # a number is weak: float64, which gives way to the dtype of tensors with dimensions
     x = lift(np.array(x, np.float64 if isinstance(x, float) else None)) if isinstance(x, NUMBERS) else lift(x)
     if not isinstance(x, TensorBase):
@@ -264,7 +280,7 @@ def _fresh(x: Any) -> TensorBase:
     if x.dtype.kind != "f":
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if x.requires_grad:
-        return view_of(x)
+        return x.clone() if writable else view_of(x)
     leaf = without_history(x)
     if mode.tracing or mode.inference_seen:
         leaf.requires_grad_()

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from common.api.offered_transforms import offered_transforms
+from common.autograd.backward import relay
 from common.autograd.region_calls import regional
 from common.core import mode
 from common.core.errors import TraceError
-from common.core.tree import flatten
+from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
 from static.jit.function import CompiledFunction
@@ -97,9 +98,14 @@ def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = Fals
 
 @functools.wraps(func.linearize)
 def _linearize(function: Function, *primals: Any) -> Any:
-    program: Any = _recorded(function, primals)
+    @functools.wraps(function)
+    def writable(*args: Any) -> Any:
+        leaves, structure = flatten(args)
+        return function(*unflatten(structure, [relay(x) if getattr(x, "requires_grad", False) else x for x in leaves]))
+
+    program: Any = _recorded(writable, primals)
     y, push = func.linearize(program, *primals)
-    if program is function:
+    if program is writable:
         return y, regional(push)
     # what writes nothing may run again, as one program with its tangents
     again = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)

@@ -15,11 +15,12 @@ from common.core.spec import Spec
 from common.tensor.base import TensorBase
 from static.export.program_function import ProgramFunction
 from static.export.recorded import RecordedCall, of_graph, record
-from static.export.rerun import TapeRun, run_program
+from static.export.rerun import run_program
 from static.graph import Graph, Node
 from static.graph.dag import graph_of
 from static.graph.regions import LoopParts
 from static.running.python_calls import journal
+from static.tracing.tape_run import TapeRun
 from static.tracing.trace import Trace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ somebody asks for halves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -19,7 +19,6 @@ from weakref import ref
 import numpy as np
 
 from common.core import mode
-from common.core.errors import GradientError
 from common.core.lazy import cached_property
 from common.core.sizes import resolve
 from common.core.source_lines import user_frame
@@ -28,6 +27,7 @@ from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, Node
 from static.graph import Graph, Value
 from static.graph.regions import rooms
+from static.jit.inlined_gradients import SavedCall, inlined, require_sizes
 from static.jit.joint_graph import JointGraph, Making, Runner
 from static.passes.partition import Halves, continued
 from static.running import program_store
@@ -37,23 +37,6 @@ from static.tracing.optimised import Optimised
 
 KEPT_GRADIENTS = 128
 """Programs for other gradients of a program that are kept."""
-
-
-class SavedCall:
-    """A node's memory of its call, besides arrays.
-
-    Attributes
-    ----------
-    env : the sizes.
-    edges : of what is differentiated.
-    node : the node.
-    """
-
-    __slots__ = ("env", "edges", "node")
-
-    def __init__(self, env: Mapping[Any, int], edges: tuple[Edge, ...]) -> None:
-        self.env, self.edges = env, edges
-        self.node: Callable[[], Node | None] = lambda: None
 
 
 class CompiledOp:
@@ -141,6 +124,10 @@ class CompiledOp:
     def backward(self, saved: tuple[Any, ...], attrs: SavedCall, g: Any, needs: Sequence[Edge]) -> tuple[Any, ...]:
         """Contributions to the arguments and the captured tensors, each totalled inside."""
         cotangents = (g,) if self.nout == 1 else g
+        if mode.current_trace() is not None:
+            return inlined(self, [saved[i] for i in self.stage_inputs], attrs, cotangents, needs)
+        if (level := mode.tangents_around()) is not None:
+            level.refuse(self.node_name, cotangents, "; a function that is compiled does")
         recording = mode.is_grad_enabled()
         if not recording and all(c is not None for c in cotangents):
             arrays = [*(saved[i] for i in self._kept), *(np.asarray(_data(c)) for c in cotangents)]
@@ -296,12 +283,7 @@ class Gradient:
         ------
         GradientError : what it reads has been overwritten since, or it relies on other sizes.
         """
-        for guard in self.of.gradients.stage.trace.guards:
-            if not guard.check(call.env):
-                raise GradientError(
-                    f"a gradient of a gradient of {self.of.name} decides on sizes, and holds for others than those of "
-                    f"this call ({guard}): call the function again, which is then traced for these"
-                )
+        require_sizes(self.of.name, self.of.gradients, call)
         node = call.node()
         if node is not None:
             for check in (write_log.check, external_writes.check):

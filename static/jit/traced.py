@@ -19,7 +19,8 @@ from common.runtime.run_text import BAD_ARGUMENT
 from common.tensor import write_log
 from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.jit.compiled_node import CompiledOp, SavedCall
+from static.jit.compiled_node import CompiledOp
+from static.jit.inlined_gradients import SavedCall
 from static.jit.joint_graph import JointGraph, Making
 from static.jit.traced_function import CallOutputs, TracedFunction
 from static.passes import PassReport

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from common.core.dispatch import Attrs, apply, known_attrs
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import normalize_dim
@@ -24,6 +26,7 @@ from common.ops.index.written_values import at_indices, number_like, same_dtype
 from common.ops.math.compare import lt, where
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import expand, reshape
+from common.tensor.base import TensorBase
 
 
 class Put(NamedTuple):
@@ -312,7 +315,7 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     if (src is None) is (value is None):
         raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
     axis = normalize_dim(dim, x.ndim, "scatter")
-    number = value is not None or not hasattr(src, "ndim")
+    number = value is not None or not isinstance(src, (TensorBase, np.ndarray))
     if number:
         check_scattered("scatter", x, axis, index)
         v = number_like(src if value is None else value, x, "scatter")

@@ -39,8 +39,8 @@ def as_value(value: Any, dtype: np.dtype) -> Any:
     ArgumentError : it is neither a number nor a tensor, array or nested list.
     DTypeError : a numpy number of a dtype without ops.
     """
-    if isinstance(value, Dim):
-        value = wrap(as_operand(value))
+    if isinstance(value, Dim) or (hasattr(value, "spec") and not isinstance(value, TensorBase)):
+        value = wrap(as_operand(value))  # a size of a trace, or the value that stands for it
     if isinstance(value, (*NUMBERS, np.generic)):
         trace = mode.current_trace()
         array = to_array(as_array(value) if isinstance(value, np.generic) else value, dtype)

@@ -24,6 +24,7 @@ from common.kernels.math import bessel
 from common.ops._define import Rules, elementwise, kernel
 from common.ops._samples import Draw, Samples, away_from_zero, inside_unit, positive
 from common.ops.create.creation import arange
+from common.ops.index.written_values import as_value
 from common.ops.math.arithmetic import sign
 from common.ops.math.cast import to
 from common.ops.math.compare import eq, where
@@ -179,7 +180,7 @@ def pair(op: Op, a: Any, b: Any) -> Any:
     like = promote(*(x.dtype for x in tensors)) if len(tensors) == 2 else tensors[0].dtype
     like = like if like.kind == "f" else default_float()
     a, b = (
-        to(x, dtype=like, x_dtype=x.dtype) if isinstance(x, (TensorBase, np.ndarray)) else lift(np.asarray(x, like))
+        to(x, dtype=like, x_dtype=x.dtype) if isinstance(x, (TensorBase, np.ndarray)) else as_value(x, like)
         for x in (a, b)
     )
     if not same_shape(a.shape, b.shape):
