@@ -40,6 +40,7 @@ def emit_scalar(
     operands: Sequence[tuple[ir.Value, Any]],
     module: ir.Module | None = None,
     lanes: int = 1,
+    known: Sequence[bool] = (),
 ) -> tuple[ir.Value, np.dtype[Any]]:
     """Emit a scalar definition at the builder's position.
 
@@ -56,6 +57,8 @@ def emit_scalar(
         Where intrinsics are declared; by default the builder's own module.
     lanes : int
         Operands are vectors of so many values, and so is the result.
+    known : sequence of bool, optional
+        Which operands will be numbers in the text once LLVM has inlined the definition: it divides by these itself.
 
     Returns
     -------
@@ -75,7 +78,10 @@ def emit_scalar(
     >>> print(dtype, value.type)
     float32 float
     """
-    result = definition(*[_operand(builder, module or builder.module, lanes, *pair) for pair in operands])
+    values = [_operand(builder, module or builder.module, lanes, *pair) for pair in operands]
+    for value, number in zip(values, known):
+        value.is_known = number
+    result = definition(*values)
     if not isinstance(result, LlvmValue):
         raise TypeError(f"a scalar definition must return a value computed from its operands, not {result!r}")
     return result.ir, result.dtype
@@ -107,12 +113,13 @@ class OneByOne(Exception):
 class LlvmValue(ScalarValue):
     """One scalar, or one per lane of a vector, in a register: a builder, an IR value and its numpy dtype."""
 
-    __slots__ = ("_builder", "_lanes", "_module", "ir")
+    __slots__ = ("_builder", "_lanes", "_module", "ir", "is_known")
 
     def __init__(
         self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any], lanes: int = 1
     ) -> None:
         self._builder, self._module, self.ir, self.dtype, self._lanes = builder, module, value, dtype, lanes
+        self.is_known = isinstance(value, ir.Constant)
 
     def __repr__(self) -> str:
         return f"LlvmValue({self.dtype}, {self.ir})"
@@ -276,8 +283,42 @@ class LlvmValue(ScalarValue):
             quotient = self._whole("udiv", zero.select(1, divisor))
             return zero.select(0, quotient)
         negate = divisor == -1
-        quotient = self._whole("sdiv", (zero | negate).select(1, divisor))
+        safe = (zero | negate).select(1, divisor)
+        quotient = self._whole("sdiv", safe) if self._lanes == 1 or divisor.is_known else self._quotient(safe)
         return negate.select(-self, zero.select(0, quotient))
+
+    def _quotient(self, divisor: LlvmValue) -> LlvmValue:
+        """Signed division towards zero of vectors, by what is neither 0 nor -1.
+
+        Processors divide vectors of floats only, and LLVM would divide lane by lane. The quotient of floats that hold
+        the integers is right: it is no integer unless the exact one is, from which it is further away than it rounds.
+        """
+        if self.dtype.itemsize == 8:
+            return self._long_quotient(divisor)
+        wide = np.dtype(np.float64 if self.dtype.itemsize == 4 else np.float32)
+        return (self.convert(wide) / divisor.convert(wide))._whole_part(self.dtype)
+
+    def _whole_part(self, dtype: np.dtype[Any]) -> LlvmValue:
+        """A float without its fraction, in a dtype that holds it."""
+        return self._new(self._builder.fptosi(self.ir, self._type(dtype)), dtype)
+
+    def _long_quotient(self, divisor: LlvmValue) -> LlvmValue:
+        """`_quotient` of int64, which no float holds: the quotient of rounded numbers, twice, and at most one more.
+
+        The first leaves a remainder of at most 2^12 divisors, the second one of less than two.
+        """
+        wide, one = np.dtype(np.float64), divisor == 1
+        by = one.select(2, divisor)
+        rounded = by.convert(wide)
+        first = (self.convert(wide) / rounded)._whole_part(self.dtype)
+        rest = self - first * by
+        second = (rest.convert(wide) / rounded)._whole_part(self.dtype)
+        rest = rest - second * by
+        step = ((self ^ by) < 0).select(-1, self.constant(1))  # what one divisor less in the remainder adds
+        size = (by < 0).select(by, -by)  # negated, as what follows: there is no least integer without its sign
+        within = (self < 0).select(rest, -rest)  # size < within <= 0 if the quotient is right
+        found = first + second + (within > 0).select(-step, (within <= size).select(step, self.constant(0)))
+        return one.select(self, found)
 
     def _truncated(self, target: np.dtype[Any]) -> LlvmValue:
         """``llvm.fptosi.sat``, which LLVM would compute lane by lane: convert what is in range, and choose the rest."""

@@ -13,6 +13,8 @@ from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
 from common.compiler.scalar_text import ScalarText, define, scalar_text
 
+_WHOLE = frozenset(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
+
 
 class Operands(Flow):
     """Writes instructions.
@@ -99,12 +101,13 @@ class Operands(Flow):
         if operands:
             operands = self.alike(*operands)
         kinds, lanes = [value.kind for value in operands], max((value.lanes for value in operands), default=1)
-        key = definition, lanes, *kinds
+        known = tuple(value.kind in _WHOLE and value.text[0] != "%" for value in operands)
+        key = definition, lanes, known, *kinds
         if key not in self._scalars:
             if not all(isinstance(kind, np.dtype) for kind in kinds):
                 raise Refused(f"{name} of {kinds}")
             try:
-                self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes)
+                self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes, known)
             except TypeError as error:
                 raise Refused(f"{name}: {error}") from error
         found, dtype, cost = self._scalars[key]
@@ -115,12 +118,12 @@ class Operands(Flow):
         return Register(self.register(f'call {llvm(dtype, lanes)} @"{found}"({arguments})'), dtype, None, lanes)
 
     def _define(
-        self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int
+        self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int, numbers: tuple[bool, ...]
     ) -> tuple[str | ScalarText, np.dtype[Any], int]:
         """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
-        known = scalar_text(definition, dtypes, lanes)
+        known = scalar_text(definition, dtypes, lanes, numbers)
         if known is None:
-            function, dtype = define(self.module, name, definition, dtypes, lanes)
+            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers)
             return name, dtype, sum(len(block.instructions) for block in function.blocks)
         known.put_into(self.module, name)
         return name if known.lines is None else known, known.dtype, known.cost

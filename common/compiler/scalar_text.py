@@ -61,26 +61,30 @@ class ScalarText(NamedTuple):
         return put(self.result)
 
 
-_known: dict[Any, ScalarText | None] = {}
+_texts: dict[Any, ScalarText | None] = {}
 
 
-def scalar_text(definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int) -> ScalarText | None:
-    """The text of a definition; None of one that depends on a module.
+def scalar_text(
+    definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int, known: tuple[bool, ...]
+) -> ScalarText | None:
+    """The text of a definition; None of one that depends on a module. Parameters as in `define`.
 
     Raises
     ------
     OneByOne : it has no form for vectors.
     TypeError : it is no scalar definition of these dtypes.
     """
-    key = definition, lanes, *kinds
-    if key not in _known:
-        _known[key] = _emitted(definition, kinds, lanes)
-    return _known[key]
+    key = definition, lanes, known, *kinds
+    if key not in _texts:
+        _texts[key] = _emitted(definition, kinds, lanes, known)
+    return _texts[key]
 
 
-def _emitted(definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int) -> ScalarText | None:
+def _emitted(
+    definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int, known: tuple[bool, ...]
+) -> ScalarText | None:
     module = ir.Module()
-    function, dtype = define(module, _FUNCTION, definition, kinds, lanes)
+    function, dtype = define(module, _FUNCTION, definition, kinds, lanes, known)
     others = [x for x in module.globals.values() if x is not function]
     if module.__dict__.keys() != ir.Module().__dict__.keys() or not all(
         isinstance(x, ir.Function) and x.is_declaration for x in others
@@ -97,9 +101,19 @@ def _emitted(definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lan
 
 
 def define(
-    module: ir.Module, name: str, definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int
+    module: ir.Module,
+    name: str,
+    definition: Callable[..., Any],
+    kinds: Sequence[np.dtype[Any]],
+    lanes: int,
+    known: tuple[bool, ...],
 ) -> tuple[ir.Function, np.dtype[Any]]:
-    """Define a function in a module, and return it and the dtype of its result; errors as in `scalar_text`."""
+    """Define a function in a module, and return it and the dtype of its result; errors as in `scalar_text`.
+
+    Parameters
+    ----------
+    known : which operands are numbers in the text of a kernel, as far as that matters, see `emit_scalar`.
+    """
     # the dtype of the result is known when the definition has been emitted
     signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in kinds])
     function = ir.Function(module, signature, name)
@@ -108,7 +122,7 @@ def define(
     builder = ir.IRBuilder(function.append_basic_block())
     operands = list(zip(function.args, kinds, strict=True))
     try:
-        value, dtype = emit_scalar(builder, definition, operands, lanes=lanes)
+        value, dtype = emit_scalar(builder, definition, operands, None, lanes, known)
     except BaseException:
         del module.globals[name]
         raise

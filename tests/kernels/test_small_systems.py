@@ -8,15 +8,21 @@ import pytest
 import dynamic
 import static
 from common.core.errors import LinAlgError
-from common.kernels.linalg import small_systems
+from common.kernels.linalg import lapack, small_systems
 from tests.bits import assert_all_same_bits
+
+
+def _noting(function, seen):
+    return lambda a, *rest, **named: (seen.append(getattr(a, "shape", a)), function(a, *rest, **named))[1]
 
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The shapes of matrices that Python has solved."""
-    seen, solve = [], np.linalg.solve
-    monkeypatch.setattr(np.linalg, "solve", lambda a, b: (seen.append(a.shape), solve(a, b))[1])
+    """The shapes of matrices that Python has solved or factored."""
+    seen = []
+    for name in ("solve", "cholesky", "slogdet", "det"):
+        monkeypatch.setattr(np.linalg, name, _noting(getattr(np.linalg, name), seen))
+    monkeypatch.setattr(lapack, "_routine", _noting(lapack._routine, seen))
     return seen
 
 
@@ -29,7 +35,7 @@ def test_solutions_have_numpys_bits(dtype, batch, calls):
         expected = np.linalg.solve(a, b)
         calls.clear()
         x, info = f(a, b)
-        by_python = max(n, k) > small_systems.MOST or not small_systems.routine()
+        by_python = max(n, k) > small_systems.MOST or not small_systems.routine("dgesv")[0]
         assert bool(calls) == (by_python and x.numel() > 0)
         assert_all_same_bits([x], [expected], f"{n} unknowns, {k} right sides")
         assert not np.asarray(info).any()
@@ -46,3 +52,62 @@ def test_what_is_singular_is_left_to_python(calls):
     with pytest.raises(LinAlgError, match=r"\(Batch element 1\): The solver failed"):
         f(a, b)
     np.testing.assert_array_equal(f(a[::2], b[::2]), [[[1], [1], [1]], [[0.5], [0.5], [0.5]]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,)])
+def test_factors_and_determinants_have_numpys_bits(dtype, batch, calls):
+    """The numbers below the diagonal are read, the sign follows from exchanged rows and negative pivots."""
+    rng = np.random.default_rng(1)
+    functions = {
+        "cholesky": static.function(lambda a: static.linalg.cholesky(a)),
+        "slogdet": static.function(lambda a: tuple(static.linalg.slogdet(a))),
+        "det": static.function(lambda a: static.linalg.det(a)),
+    }
+    for n in (1, 2, 3, 8, 31, 33):
+        a = rng.standard_normal((*batch, n, n)).astype(dtype)
+        for name, f in functions.items():
+            x = a @ a.swapaxes(-1, -2) + dtype(n) * np.eye(n, dtype=dtype) if name == "cholesky" else a
+            with np.errstate(all="ignore"):
+                expected = getattr(np.linalg, name)(x) if n < 32 or name != "cholesky" else None
+            if expected is None:
+                expected = dynamic.linalg.cholesky(dynamic.tensor(x)).numpy()
+            calls.clear()
+            found = f(x)
+            assert bool(calls) == (n > 32 and (x.size > 0 or name != "cholesky"))
+            many = name == "slogdet"
+            assert_all_same_bits(found if many else [found], expected if many else [expected], f"{name} of {n} rows")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangular_systems_are_those_of_trsm(dtype, upper, unit, calls):
+    """Beside `dynamic`, which calls the routine by Python, and a product, which shares nothing with it."""
+    rng = np.random.default_rng(2)
+
+    def solved(tw):
+        return lambda a, b: tw.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+
+    f = static.function(solved(static))
+    for n, k, batch in ((1, 1, ()), (3, 2, (4,)), (8, 5, ()), (32, 32, ()), (33, 2, ()), (4, 40, (2,)), (3, 3, (0,))):
+        a = (rng.standard_normal((*batch, n, n)) / n + 2 * np.eye(n)).astype(dtype)
+        b = rng.standard_normal((*batch, n, k)).astype(dtype)
+        calls.clear()
+        found = f(a, b)
+        assert bool(calls) == (max(n, k) > small_systems.MOST)
+        assert_all_same_bits([found], [solved(dynamic)(dynamic.tensor(a), dynamic.tensor(b))], f"{n} rows, {k} sides")
+        triangle = np.triu(a) if upper else np.tril(a)
+        if unit:
+            triangle = triangle * (1 - np.eye(n, dtype=dtype)) + np.eye(n, dtype=dtype)
+        product = triangle.astype(np.float64) @ np.asarray(found, np.float64)
+        np.testing.assert_allclose(product, b, atol=1e-4 if dtype == np.float32 else 1e-12)
+
+
+def test_what_has_no_factors_is_left_to_python():
+    not_positive = np.stack([np.eye(3), -np.eye(3)]).astype(np.float32)
+    with pytest.raises(LinAlgError, match="not positive-definite"):
+        static.function(lambda a: static.linalg.cholesky(a))(not_positive)
+    sign, logarithm = static.function(lambda a: tuple(static.linalg.slogdet(a)))(np.zeros((2, 2)))
+    assert (float(sign), float(logarithm)) == (0.0, -np.inf)
+    assert float(static.function(lambda a: static.linalg.det(a))(np.zeros((2, 2)))) == 0.0

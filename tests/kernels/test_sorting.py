@@ -35,6 +35,17 @@ def order(row, descending):
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows_side_by_side(dtype, descending):
+    """Full and part groups of rows; the elements of the three kinds of rows in other orders."""
+    for n, count in ((2, 16), (5, 37), (sorting.SHORT - 1, 18)):
+        x = np.concatenate([rows(dtype, n, seed) for seed in range(13)])[:count]
+        expected = np.array([order(row, descending) for row in x])
+        assert np.array_equal(static.argsort(x, descending=descending), expected)
+        assert np.array_equal(dynamic.argsort(x, descending=descending).numpy(), expected)
+
+
 LENGTHS = [f"{n} {way}" for n in (1, 2, sorting.SHORT - 1, sorting.SHORT, 300, 2000) for way in ("up", "down")]
 
 

@@ -250,3 +250,40 @@ def test_rounding_to_decimals_and_the_modes_of_div():
         dynamic.div(x, 2, rounding_mode="ceil")
     with pytest.raises(TypeError, match="decimals are not implemented for int64"):
         dynamic.round(np.array([1]), decimals=1)
+
+
+def hard_integers(dtype, count=3000):
+    """Pairs of integers: random lengths, neighbours of multiples, the least and the greatest; no divisor is 0."""
+    rng, info = np.random.default_rng(6), np.iinfo(dtype)
+    x, y = (rng.integers(info.min, info.max, count, dtype, endpoint=True) for _ in range(2))
+    x, y = (z >> rng.integers(0, info.bits, count).astype(dtype) for z in (x, y))
+    near = y * rng.integers(0, 100, count).astype(dtype) + rng.integers(0, 3, count).astype(dtype)
+    middle = info.bits // 2
+    ends = [info.min, info.min + 1, 1, 2, 3, info.max - 1, info.max, info.max // 2, 1 << middle, (1 << middle) - 1]
+    ends = np.array(ends if info.min == 0 else [*ends, -1, -2, -3, info.min // 2], dtype)
+    a, b = (g.ravel() for g in np.meshgrid(ends, ends))
+    x, y = np.concatenate([x, near, a]), np.concatenate([y, y, b])
+    return x[y != 0], y[y != 0]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_in_the_lanes_of_vectors(dtype):
+    """Divided by a vector, by a number that is an argument, and by one that the text of the kernel says."""
+    x, y = hard_integers(dtype)
+
+    def exact(x, y):
+        pairs = list(zip(x.tolist(), np.broadcast_to(y, x.shape).tolist(), strict=True))
+        return [a // b for a, b in pairs], [a % b for a, b in pairs], [int(Fraction(a, b)) for a, b in pairs]
+
+    def wrapped(found):  # the least integer over -1 is too large by one
+        size = 8 * np.dtype(dtype).itemsize
+        low = 0 if np.dtype(dtype).kind == "u" else 1 << (size - 1)
+        return [np.array([(int(z) + low) % (1 << size) - low for z in row], dtype) for row in found]
+
+    f = static.function(lambda x, y: (x // y, x % y, static.div(x, y, rounding_mode="trunc")))
+    for divisor in (y, y[0], y[1]):
+        for ours, right in zip(f(x, divisor), wrapped(exact(x, divisor)), strict=True):
+            np.testing.assert_array_equal(ours, right)
+    by_seven = static.function(lambda x: (x // 7, x % 7, static.div(x, 7, rounding_mode="trunc")))
+    for ours, right in zip(by_seven(x), wrapped(exact(x, np.array(7, dtype))), strict=True):
+        np.testing.assert_array_equal(ours, right)

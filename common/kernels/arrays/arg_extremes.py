@@ -11,6 +11,9 @@ and ``argmin_rows``, ``argmin_cols``. The extreme is that of `common.kernels.arr
 one, +0 above -0. x is of any dtype but uint8, out int64; `keys` is scratch of `KEYS` bytes. Status: 0,
 or `EMPTY` for rows or columns of no elements (nothing is written then).
 
+Many short rows are turned, and lie in the lanes of vectors then: 20,000 rows of 16 take 50 us instead of 650. So rows
+have scratch, see `short_rows`.
+
 All compare keys: integers whose order is that of the extremes, so that loops have no cases and vectorise.
 """
 
@@ -26,14 +29,23 @@ from common.kernels.arrays.sums import EMPTY, TILE
 
 __all__ = [
     "KEYS", "SCALARS", "argmax_cols_source", "argmax_rows_source", "argmin_cols_source", "argmin_rows_source",
-    "falling_key", "key_dtype", "position_oracle", "rising_key",
+    "falling_key", "key_dtype", "position_oracle", "rising_key", "short_rows",
 ]  # fmt: skip
 
 KEYS = TILE * 8
 """Bytes of scratch for the keys of the best elements so far."""
 
+_TOGETHER, _MOST_COLUMNS, _TURNED = 64, 62, 16384
+"""Short rows that are handled together, their elements at most, and the bytes that these may take."""
+
 _PART, _STRETCH, _SHORT = 512, 64, 16
 """Elements whose extreme is found at once; that are searched at once within such a part; and within a stretch of it."""
+
+
+def short_rows(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """How many elements a row of a dtype has at most to be handled with others, and the bytes of scratch for that."""
+    most = min(_MOST_COLUMNS, _TURNED // (_TOGETHER * dtype.itemsize) - 2)
+    return most, (most + 2) * _TOGETHER * dtype.itemsize
 
 
 def key_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -93,16 +105,35 @@ def _rows_source(name: str, dtype: np.dtype[Any]) -> str:
     So memory is read once. An element that is neither a zero nor NaN is compared as it is, which costs less than its
     key.
     """
-    key = _KEY_OF[name]
+    key, whole, kind = _KEY_OF[name], key_dtype(dtype), buffer_dtype(dtype)
     plain = "False" if dtype == np.bool_ else f"value == value and value != {dtype}(0)"
     return f"""def arg{name}_rows(bufs, args):
-    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, int64)
+    best_of = buffer(bufs, 2, {whole})
+    turned = buffer(bufs, 2, {kind})
+    rows = args[0]
     columns = args[1]
-    if args[0] > 0 and columns < 1:
+    if rows > 0 and columns < 1:
         return {EMPTY}
     wide()
-    for r in range(args[0]):
+    if rows >= 16 and columns <= {short_rows(dtype)[0]}:
+        for r in range(0, rows, {_TOGETHER}):
+            n = min({_TOGETHER}, rows - r)
+            turn_rows(turned, {2 * _TOGETHER}, x, r * columns, {_TOGETHER}, columns, columns, n)
+            for k in range(n):
+                best_of[k] = {key}(turned[{2 * _TOGETHER} + k])
+                best_of[{_TOGETHER} + k] = {whole}(0)
+            for c in range(1, columns):
+                for k in range(n):
+                    new = {key}(turned[{2 * _TOGETHER} + c * {_TOGETHER} + k])
+                    better = new > best_of[k]
+                    best_of[k] = where(better, new, best_of[k])
+                    best_of[{_TOGETHER} + k] = where(better, to_{whole}(c), best_of[{_TOGETHER} + k])
+            for k in range(n):
+                out[r + k] = to_int64(best_of[{_TOGETHER} + k])
+        return 0
+    for r in range(rows):
         p = r * columns
         value = row_{name}(x, p, min({_PART}, columns))
         best = {key}(value)

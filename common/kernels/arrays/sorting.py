@@ -15,10 +15,11 @@ kernel             buffers                     args                     result
 `flip` is 0, or -1 for descending order. `from_row` is 0 where all rows of v are searched in one row of x, otherwise 1.
 out is int64, scratch as large as `argsort_scratch` and `top_scratch` say.
 
-Short rows are sorted by insertion, others digit by digit from the lowest (least significant digit radix sort, Knuth,
-The Art of Computer Programming 3, 5.2.5), 8 bits at a time; digits that all elements share are passed over. A few first
-elements are held in order while the row goes by; many are found from the highest digit down: counting finds the digit
-of the k-th, and only its bearers are looked at again.
+Many short rows are sorted side by side, in the lanes of vectors: each pair of elements of a row is compared, and the
+place of an element is how many are before it. A few short rows are sorted by insertion, others digit by digit from the
+lowest (least significant digit radix sort, Knuth, The Art of Computer Programming 3, 5.2.5), 8 bits at a time; digits
+that all elements share are passed over. A few first elements are held in order while the row goes by; many are found
+from the highest digit down: counting finds the digit of the k-th, and only its bearers are looked at again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ from common.kernels.arrays.copying import buffer_dtype
 __all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key", "top_scratch", "top_source"]
 
 SHORT = 64
-"""Rows below this size are sorted by insertion: counting digits costs as much as about 64 elements."""
+"""Below this size rows are compared by pairs or sorted by insertion: counting digits costs as much as 64 elements."""
+
+ABREAST = 16
+"""Rows that are sorted side by side; their keys and places take no more scratch than the counts of digits."""
 
 
 FEW = 16
@@ -74,7 +78,27 @@ def argsort_source(dtype: Any) -> str:
     flip = to_{key}(args[2])
     other = {256 * size}
     first = (other + n) * {8 // size}
-    for r in range(args[0]):
+    rows = args[0]
+    if n < {SHORT} and rows >= {ABREAST}:
+        places = {ABREAST} * n
+        for r in range(0, rows, {ABREAST}):
+            base = r * n
+            m = min({ABREAST}, rows - r)
+            for j in range(n):
+                for k in range(m):
+                    keys[j * {ABREAST} + k] = to_{key}(sort_key(x[base + k * n + j]) ^ flip)
+                    keys[places + j * {ABREAST} + k] = to_{key}(j)
+            for j in range(1, n):
+                for i in range(j):
+                    for k in range(m):
+                        after = to_{key}(keys[i * {ABREAST} + k] > keys[j * {ABREAST} + k])
+                        keys[places + i * {ABREAST} + k] = to_{key}(keys[places + i * {ABREAST} + k] + after)
+                        keys[places + j * {ABREAST} + k] = to_{key}(keys[places + j * {ABREAST} + k] - after)
+            for j in range(n):
+                for k in range(m):
+                    out[base + k * n + keys[places + j * {ABREAST} + k]] = j
+        return 0
+    for r in range(rows):
         base = r * n
         if n < {SHORT}:
             for i in range(n):

@@ -1,37 +1,40 @@
-"""Small systems of equations without Python: native source that calls the routine of LAPACK that numpy's `solve` calls.
+"""Small matrices without Python: native source that calls the routine of LAPACK that numpy or SciPy calls.
 
-Python takes 10 us for a call, LAPACK less than 1 for a few unknowns. The matrices of a batch are copied by columns and
-in float64, as numpy does it, so the routine sees the same numbers and gives the same bits. What is singular, large or
-empty is left to Python.
+Python takes 6 to 10 us for a call, LAPACK less than 1 for a few unknowns. The matrices of a batch are copied as they
+are for `common.kernels.linalg.lapack`, by columns and for numpy in float64: so the routine sees the same numbers, and
+gives the same bits. What is singular, large or empty is left to Python.
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
 from common.compiler import llvm_engine
+from common.compiler.compile import load_ir
 from common.compiler.host_kernels import HostKernel
 
 MOST = 32
 """Unknowns, and right sides, of what is called small: both matrices lie on the stack."""
 
-_NAMES = "scipy_dgesv_64_", "dgesv_64_", "scipy_dgesv_", "dgesv_"
-"""How numpy's LAPACK may name the routine. In words of 64 bits a size is right for ints of 32 bits too."""
+_NAMES = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
+"""How numpy's LAPACK may name a routine. In words of 64 bits a size is right for ints of 32 bits too."""
 
-_SOURCE = """
-dgesv, {python} = C
+_HEAD = """
+{routines}, {python} = C
 
-def solve(status, scratch, bufs, ints):
+def {name}(status, scratch, bufs, ints):
     matrix = room({words})
     sides = room({words})
     pivots = room({most})
-    sizes = room(3)
+    sizes = room(6)
     n = ints[{rows}]
-    count = ints[{columns}]
-    if n < 1 or n > {most} or count < 1 or count > {most}:
+    count = {count}
+    if n < 1 or n > {least} or count < 1 or count > {most}:
         return invoke({python}, status, scratch, bufs, ints)
     sizes[0] = n
     sizes[1] = count
@@ -40,13 +43,17 @@ def solve(status, scratch, bufs, ints):
         batch *= ints[d]
     for s in range(batch):
         a = bufs[0] + s * n * n * {itemsize}
-        b = bufs[1] + s * n * count * {itemsize}
         for i in range(n):
             for j in range(n):
-                float64s(matrix)[j * n + i] = to_float64({elements}(a)[i * n + j])
+                {wide}s(matrix)[j * n + i] = to_{wide}({elements}(a)[i * n + j])
+        sizes[2] = 0
+"""
+
+_SOLVE = """
+        b = bufs[1] + s * n * count * {itemsize}
+        for i in range(n):
             for j in range(count):
                 float64s(sides)[j * n + i] = to_float64({elements}(b)[i * count + j])
-        sizes[2] = 0
         dgesv(sizes, sizes + 8, matrix, sizes, pivots, sides, sizes, sizes + 16)
         if sizes[2] != 0:
             return invoke({python}, status, scratch, bufs, ints)
@@ -55,20 +62,146 @@ def solve(status, scratch, bufs, ints):
             for j in range(count):
                 {elements}(x)[i * count + j] = to_{dtype}(float64s(sides)[j * n + i])
         int32s(bufs[3])[s] = to_int32(0)
+"""
+
+_CHOLESKY = """
+        sizes[3] = 76
+        dpotrf(sizes + 24, sizes, matrix, sizes, sizes + 16)
+        if sizes[2] != 0:
+            return invoke({python}, status, scratch, bufs, ints)
+        x = bufs[1] + s * n * n * {itemsize}
+        for i in range(n):
+            for j in range(n):
+                {elements}(x)[i * n + j] = to_{dtype}(0)
+            for j in range(i + 1):
+                {elements}(x)[i * n + j] = to_{dtype}(float64s(matrix)[j * n + i])
+        int32s(bufs[2])[s] = to_int32(0)
+"""
+"""76 is the letter L: the lower triangle."""
+
+_FACTORS = """
+        dgetrf(sizes, sizes, matrix, sizes, pivots, sizes + 16)
+        if sizes[2] != 0:
+            return invoke({python}, status, scratch, bufs, ints)
+        sign = to_float64(1)
+        for i in range(n):
+            if {pivots}(pivots)[i] != i + 1:
+                sign = to_float64(0) - sign
+        total = to_float64(0)
+        for i in range(n):
+            place = matrix + (i * n + i) * 8
+            if float64s(place)[0] < to_float64(0):
+                sign = to_float64(0) - sign
+                float64s(place)[0] = to_float64(0) - float64s(place)[0]
+            twingrad_log(place)
+            total = total + float64s(place)[0]
+"""
+
+_SLOGDET = """
+        {elements}(bufs[1])[s] = to_{dtype}(sign)
+        {elements}(bufs[2])[s] = to_{dtype}(total)
+"""
+
+_DET = """
+        float64s(matrix)[0] = total
+        twingrad_exp(matrix)
+        {elements}(bufs[1])[s] = to_{dtype}(sign * float64s(matrix)[0])
+"""
+
+_TRIANGULAR = """
+        b = bufs[1] + s * n * count * {itemsize}
+        x = bufs[2] + s * n * count * {itemsize}
+        for i in range(n * count):
+            {elements}(sides)[i] = {elements}(b)[i]
+        for i in range(n):
+            for j in range(n):
+                {elements}(matrix)[i * n + j] = {elements}(a)[i * n + j]
+        sizes[2] = 82
+        sizes[3] = {triangle}
+        sizes[4] = 78
+        sizes[5] = {diagonal}
+        {elements}(pivots)[0] = to_{dtype}(1)
+        of = sizes + 8
+        {trsm}(sizes + 16, sizes + 24, sizes + 32, sizes + 40, of, sizes, pivots, matrix, sizes, sides, of)
+        for i in range(n * count):
+            {elements}(x)[i] = {elements}(sides)[i]
+"""
+"""By columns x is its transpose, so the matrix stands at the right (R) and is not transposed (N)."""
+
+_END = """
     status[0] = 0
     return 0
 """
 
 
 @cache
-def routine() -> int:
-    """The address of gesv of float64 in the LAPACK that numpy calls; 0 if it cannot be told."""
+def routine(name: str) -> tuple[int, str]:
+    """The address of a routine in the LAPACK that numpy calls, and the dtype of its ints; 0 if it cannot be told."""
     try:
         library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
     except (AttributeError, OSError):
+        return 0, ""
+    for known in _NAMES:
+        found = getattr(library, known.format(name), None)
+        if found is not None:
+            return _address(found), "int64s" if "_64" in known else "int32s"
+    return 0, ""
+
+
+@cache
+def _of_scipy(name: str) -> int:
+    """The address of a routine of the BLAS that SciPy calls; 0 if it cannot be told."""
+    try:
+        from scipy.linalg import cython_blas
+
+        capsule = cython_blas.__pyx_capi__[name]
+    except (ImportError, AttributeError, KeyError):
         return 0
-    found = (getattr(library, name, None) for name in _NAMES)
-    return next((ctypes.cast(one, ctypes.c_void_p).value or 0 for one in found if one is not None), 0)
+    get_name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, get_name(capsule)) or 0)
+
+
+@cache
+def _libm(name: str) -> int:
+    """The address of a function of C's mathematics, which numpy's determinants call; 0 if it cannot be told."""
+    try:
+        return _address(getattr(ctypes.CDLL(np.linalg._umath_linalg.__file__), name))
+    except (AttributeError, OSError):
+        return 0
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _in_place(name: str) -> int:
+    """The address of a function that replaces the float64 at an address by `_libm`'s function of it."""
+    llvm_engine.define(f"twingrad_libm_{name}", partial(_libm, name))
+    text = f"""declare double @twingrad_libm_{name}(double)
+define i64 @twingrad_{name}_in_place(i64 %at) {{
+  %place = inttoptr i64 %at to ptr
+  %x = load double, ptr %place
+  %y = call double @twingrad_libm_{name}(double %x)
+  store double %y, ptr %place
+  ret i64 0
+}}
+"""
+    return load_ir(text, f"twingrad_{name}_in_place")
+
+
+def _source(
+    kernel: HostKernel, python: str, body: str, routines: list[str], count: str = "1", least: int = MOST,
+    wide: str = "float64", **more: Any,
+) -> str:  # fmt: skip
+    """The text of a kernel with one matrix of n rows, and `count` right sides, per item of a batch."""
+    dtype, dims = kernel.buffers[0]
+    return (_HEAD + body + _END).format(
+        python=python, name=kernel.name, routines=", ".join(routines), most=MOST, least=least, words=MOST * MOST,
+        rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize, dtype=dtype.name,
+        elements=f"{dtype.name}s", wide=wide, **more,
+    )  # fmt: skip
 
 
 def solve(kernel: HostKernel, python: str) -> str:
@@ -78,14 +211,56 @@ def solve(kernel: HostKernel, python: str) -> str:
     ----------
     python : the name of the kernel in Python, to which the rest is left.
     """
-    dtype, dims = kernel.buffers[0]
-    if not routine():
+    if not _defined("dgesv", routine("dgesv")[0]):
         return ""
-    llvm_engine.define("twingrad_dgesv", routine)
-    return _SOURCE.format(
-        python=python, most=MOST, words=MOST * MOST, rows=dims - 1, columns=2 * dims - 1, batch=dims - 2,
-        itemsize=dtype.itemsize, dtype=dtype.name, elements=f"{dtype.name}s",
+    return _source(kernel, python, _SOLVE, ["dgesv"], f"ints[{2 * kernel.buffers[0][1] - 1}]")
+
+
+def cholesky(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.cholesky`, as `solve`: of what that leaves to numpy."""
+    if not _defined("dpotrf", routine("dpotrf")[0]):
+        return ""
+    return _source(kernel, python, _CHOLESKY, ["dpotrf"], least=MOST - 1)
+
+
+def slogdet(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.slogdet`, as `solve`."""
+    return _by_factors(kernel, python, _SLOGDET, ["log"])
+
+
+def det(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.det`, as `solve`."""
+    return _by_factors(kernel, python, _DET, ["log", "exp"])
+
+
+def _by_factors(kernel: HostKernel, python: str, body: str, functions: list[str]) -> str:
+    address, pivots = routine("dgetrf")
+    if not (_defined("dgetrf", address) and all(map(_libm, functions))):
+        return ""
+    for name in functions:
+        llvm_engine.define(f"twingrad_twingrad_{name}", partial(_in_place, name))
+    names = ["dgetrf", *(f"twingrad_{name}" for name in functions)]
+    return _source(kernel, python, _FACTORS + body, names, pivots=pivots)
+
+
+def solve_triangular(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.solve_triangular`, as `solve`."""
+    dtype, dims = kernel.buffers[0]
+    upper, unitriangular = kernel.words
+    trsm = f"{'s' if dtype == np.float32 else 'd'}trsm"
+    if not _defined(trsm, _of_scipy(trsm)):
+        return ""
+    return _source(
+        kernel, python, _TRIANGULAR, [trsm], f"ints[{2 * dims - 1}]", wide=dtype.name, trsm=trsm,
+        triangle=ord("L" if upper else "U"), diagonal=ord("U" if unitriangular else "N"),
     )  # fmt: skip
 
 
-__all__ = ["MOST", "routine", "solve"]
+def _defined(name: str, address: int) -> bool:
+    """Let native source call a routine by its name; whether there is one."""
+    define: Callable[[], int] = partial(int, address)
+    llvm_engine.define(f"twingrad_{name}", define)
+    return address != 0
+
+
+__all__ = ["MOST", "cholesky", "det", "routine", "slogdet", "solve", "solve_triangular"]

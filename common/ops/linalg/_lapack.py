@@ -21,6 +21,7 @@ from common.ops.shape.diagonal import diagonal_, undiagonal
 from common.ops.shape.view import expand, transpose
 
 MODULE = "common.kernels.linalg.lapack"
+NATIVE = "common.kernels.linalg.small_systems"
 
 
 def lapack(
@@ -30,7 +31,7 @@ def lapack(
     rules: Rules = (),
     *,
     function: str | None = None,
-    native: str = "",
+    native: bool = False,
     nout: int = 1,
     doc: str,
     samples: Samples,
@@ -42,13 +43,13 @@ def lapack(
     ----------
     spec : its attributes are those of the op, in the order in which the function takes them.
     function : the function's name, by default that of the op.
-    native : the module that writes native source for the usual case, see `common.compiler.host_kernels`.
+    native : whether `common.kernels.linalg.small_systems` writes native source for small matrices.
     """
     attrs = tuple(p for p in rule_parameters(spec) if p not in inputs)
     called = function or name
 
     def calls(specs: Sequence[Spec], outs: Sequence[Spec], values: dict[str, Any]) -> list[NativeCall]:
-        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs], native)]
+        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs], NATIVE if native else "")]
 
     def oracle(*arrays: np.ndarray, **values: Any) -> Any:
         from common.kernels.linalg import lapack as functions

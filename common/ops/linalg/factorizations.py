@@ -49,7 +49,7 @@ def _cholesky_rule(g: Any, first: Any) -> Any:
 
 cholesky_: Op = lapack(
     "cholesky", ("x",), lambda x, user: (x, Spec(x.shape[:-2], _INT32)), (_cholesky_rule,), nout=2,
-    samples=square_samples(symmetric=True, user=""), node_name="LinalgCholeskyEx",
+    samples=square_samples(symmetric=True, user=""), node_name="LinalgCholeskyEx", native=True,
     doc="The lower triangular L with x = L L^T, from the lower triangle of x; and LAPACK's info. "
         "d/dx = L^-T (p + p^T - diag) / 2 L^-1, p = tril(L^T g): the derivative among symmetric matrices.",
 )  # fmt: skip

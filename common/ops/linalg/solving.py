@@ -51,7 +51,7 @@ solve_triangular_: Op = lapack(
         *square_samples((3, 2), upper=False, unitriangular=True)(rng, dtype),
     ],
     doc="The solution of a x = b for a triangular a, of which one triangle is read. d/db = a^-T g, "
-        "d/da = -(a^-T g) x^T in the triangle.", node_name="LinalgSolveTriangular",
+        "d/da = -(a^-T g) x^T in the triangle.", node_name="LinalgSolveTriangular", native=True,
 )  # fmt: skip
 
 solve_: Op = lapack(
@@ -59,13 +59,13 @@ solve_: Op = lapack(
     (lambda g, first, a, user: -matmul(solve_(mT(a), g[0], user=user)[0], mT(first[0])),
      lambda g, a, user: solve_(mT(a), g[0], user=user)[0]),
     nout=2, samples=square_samples((3, 2), user=""), node_name="LinalgSolveEx",
-    native="common.kernels.linalg.small_systems",
+    native=True,
     doc="The solution of a x = b, and LAPACK's info. d/db = a^-T g, d/da = -(a^-T g) x^T.",
 )  # fmt: skip
 
 _det: Op = lapack(
     "det", ("x",), lambda x: Spec(x.shape[:-2], x.dtype),
-    (lambda g, x: cofactors_(x) * _as_matrices(g),), samples=square_samples(), node_name="LinalgDet",
+    (lambda g, x: cofactors_(x) * _as_matrices(g),), samples=square_samples(), node_name="LinalgDet", native=True,
     doc="Determinants, from LU factors. d/dx is the matrix of cofactors, also of singular matrices.",
 )  # fmt: skip
 
@@ -87,7 +87,7 @@ cofactors_: Op = lapack(
 slogdet_: Op = lapack(
     "slogdet", ("x",), lambda x: (Spec(x.shape[:-2], x.dtype),) * 2,
     (lambda g, x: None if g[1] is None else mT(solve_(x, identity_like(x), user="")[0]) * _as_matrices(g[1]),),
-    nout=2, samples=square_samples(), node_name="LinalgSlogdet",
+    nout=2, samples=square_samples(), node_name="LinalgSlogdet", native=True,
     doc="The signs of determinants, and the logarithms of their magnitudes. d/dx of the logarithm = x^-T.",
 )  # fmt: skip
 

@@ -51,7 +51,8 @@ def _position_op(name: str) -> Op:
         batch, rows, columns = numel(x.shape[:dim]), x.shape[dim], numel(x.shape[dim + 1 :])
         if type(columns) is int and columns == 1:
             kind = f"arg{name}_rows"
-            return [NativeCall(getattr(arg_extremes, f"{kind}_source")(x.dtype), kind, (batch, rows))]
+            scratch = arg_extremes.short_rows(x.dtype)[1]
+            return [NativeCall(getattr(arg_extremes, f"{kind}_source")(x.dtype), kind, (batch, rows), scratch=scratch)]
         kind = f"arg{name}_cols"
         source = getattr(arg_extremes, f"{kind}_source")(x.dtype)
         return [NativeCall(source, kind, (batch, rows, columns), scratch=arg_extremes.KEYS)]
