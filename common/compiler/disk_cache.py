@@ -146,17 +146,23 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
+def _private(path: str, flags: int) -> int:
+    """Make a file that nobody else can read or write."""
+    return os.open(path, flags, 0o600)
+
+
 def write(key: str, entry: Entry, ready_made: bool = False) -> None:
     """Store an entry; a failure is a warning, once per process."""
     temporary = None
     try:
         folder = _folder(ready_made)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_used(folder):
             return
         temporary = folder / f"{key}.{os.urandom(8).hex()}.tmp"
-        temporary.touch(mode=0o600, exist_ok=False)
-        temporary.write_bytes(pack(key, entry))
+        with open(temporary, "xb", opener=_private) as file:
+            file.write(pack(key, entry))
         temporary.replace(folder / (key + SUFFIX))
     except (OSError, RuntimeError) as error:
         _warn("access", f"cannot write to the kernel cache ({error}); kernels are compiled in each process")

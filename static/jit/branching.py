@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
-from static.reports.paths import same_until, told
 from static.running.plan import Plan
 from static.tracing.signature import kind
 
@@ -42,6 +41,8 @@ class Branching:
         self, tried: tuple[CompiledTrace, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
     ) -> tuple[CompiledTrace, Any]:
         """A trace, and its plan, for a call in which a decision comes out otherwise than in the one that was tried."""
+        from static.reports.paths import same_until, told
+
         traced = tried[0]
         self._keep((key, traced), tried)
         signature = (*call, *map(kind, leaves))

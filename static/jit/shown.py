@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.core.errors import TraceError
-from static.reports.dump import dump
-from static.reports.explain import Explanation
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
     from static.jit.traced import CompiledTrace
+    from static.reports.explain import Explanation
 
 
 file_modules: list[Callable[[], Any]] = []
@@ -106,8 +105,12 @@ class TraceReports:
 
     def explain(self) -> Explanation:
         """Explain tracing, rewriting, fusion and compilation, as data that prints well."""
+        from static.reports.explain import Explanation
+
         return Explanation(self)
 
     def dump(self, folder: str | Path) -> list[Path]:
         """Write the newest program, one numbered text file per stage and kernel; see `static.reports.dump.dump`."""
+        from static.reports.dump import dump
+
         return dump(self, folder)

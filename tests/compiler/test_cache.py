@@ -84,7 +84,7 @@ def test_an_unwritable_directory_is_a_warning(fresh_cache, monkeypatch):
         raise PermissionError("read-only file system")
 
     # Permissions do not stop root, which tests in containers run as.
-    monkeypatch.setattr(disk_cache.Path, "write_bytes", refuse)
+    monkeypatch.setattr(disk_cache.Path, "replace", refuse)
     with pytest.warns(TwingradCacheWarning, match="read-only file system"):
         address = compile_kernel(source_of("test_unwritable", 6), "test_unwritable")
     assert run_kernel(address, [], []) == 6

@@ -8,9 +8,9 @@ bounded by a few units in the last place of 1, the relative error is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import cache
 from math import comb, factorial, pi
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from common.compiler.primitives import Value, absolute, bits, constant, convert,
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.logarithm_parts import log_parts
 from common.kernels.math.polynomial import horner, short, two_sum
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["digamma", "lgamma", "polygamma_of_order"]
 
@@ -126,6 +129,8 @@ def _power(x: Value, exponent: int) -> Value:
 
 def _bernoulli(count: int) -> list[Fraction]:
     """Return B_2, B_4, ..., `count` of them."""
+    from fractions import Fraction
+
     numbers = [Fraction(1)]
     for m in range(1, 2 * count + 1):
         numbers.append(-sum((comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0)) / (m + 1))
@@ -137,6 +142,8 @@ def _euler_maclaurin(order: int) -> tuple[int, list[float]]:
 
     N is the least from 6 on at which the first term left out is below 2^-57 of the leading one.
     """
+    from fractions import Fraction
+
     s = order + 1
     numbers = _bernoulli(14)
     factors = [
