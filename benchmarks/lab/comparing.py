@@ -212,8 +212,8 @@ def show(found: list[Change], least: float, unstable: list[str]) -> None:
         console.wrapped(f"UNSTABLE: {unstable[0]}", style="bold yellow")
     if told:
         worst = max(told, key=lambda change: change.ratio)
-        console.wrapped(f"{len(told)} of {len(found)} got slower; most: {worst.way} on {worst.program} takes "
-                        f"{times(worst.ratio)} as long.", style="bold red")  # fmt: skip
+        console.wrapped(f"{len(told)} of {len(found)} got slower; most: {worst.way} on {worst.program} is "
+                        f"{times(1 / worst.ratio)} as fast.", style="bold red")  # fmt: skip
     elif faster:
         console.wrapped(f"{len(faster)} of {len(found)} got faster, nothing slower.", style="bold green")
     else:
@@ -224,8 +224,8 @@ def show(found: list[Change], least: float, unstable: list[str]) -> None:
     order = {"slower": 0, "faster": 1, "same": 2}
     rows = [
         [f"{c.program} {c.way}", seconds(c.before), seconds(c.after),
-         f"{c.ratio:.3f} [{c.low:.3f}, {c.high:.3f}]", c.verdict(least)]
+         f"{1 / c.ratio:.3f}x [{1 / c.high:.3f}x, {1 / c.low:.3f}x]", c.verdict(least)]
         for c in sorted(found, key=lambda c: (order[c.verdict(least)], -c.ratio))
     ]  # fmt: skip
-    for line in console.columns(rows, ["", "before", "after", "takes so many times as long", ""]):
+    for line in console.columns(rows, ["", "before", "after", "as fast", ""]):
         console.say(line)

@@ -87,7 +87,7 @@ class Flow:
         return len(self._blocks), self.here, len(self.here.lines), len(self.notes), dict(self.variables)
 
     def back(self, mark: Mark) -> None:
-        """Forget what has been written since."""
+        """Forget the lines written since."""
         count, self.here, lines, notes, variables = mark
         del self._blocks[count:], self.here.lines[lines:], self.notes[notes:]
         self.variables = dict(variables)

@@ -76,7 +76,7 @@ class StepWriting:
             self.order = outer
 
     def lines(self, part: StepPart) -> list[str]:
-        """The assignments of what is used more than once, or would make a long line, in order."""
+        """Assignments, in order, of values that are used more than once, or would make a long line."""
         inside = {id(step) for step in part.order}
         uses: dict[int, int] = {id(part.result): 1}
         waiting = [part.result]

@@ -149,7 +149,7 @@ class _general_path(Switching):
 
 
 def push_thinned(level: Level, asked: Thinning) -> list[TensorBase]:
-    """`run_thinned` where tensors may have tangents: those of what is carried are carried beside it.
+    """`run_thinned` where tensors may have tangents: tangents are carried beside their values.
 
     Its gradient runs the function again, maybe after the level has been left, so it keeps the tangents of now.
     """

@@ -48,7 +48,7 @@ _interned: dict[tuple[Any, ...], Attrs] = {}
 
 
 def interned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Attributes of equal plain data as one object, so that what follows from them is found by it.
+    """Attributes of equal plain data as one object, by which recipes are found.
 
     Others come back as they are: a size of one trace is equal to the same size of another trace, and yet another.
     """

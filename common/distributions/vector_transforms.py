@@ -38,7 +38,7 @@ class SoftmaxTransform(Alike):
 
 
 class StickBreakingTransform(Alike):
-    """n numbers as n + 1 parts of a stick: each breaks a part of what is left."""
+    """n numbers as n + 1 parts of a stick: each breaks a part off the rest."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex

@@ -130,7 +130,7 @@ class _Collected:
         self._place(root)
 
     def place(self, x: Any) -> tuple[str, Any]:
-        """Where a term is among what has been collected; ("", 0) if it is not."""
+        """The place of a term among the collected ones; ("", 0) if it is none of them."""
         return self._places.get(id(x), ("", 0))
 
     def _place(self, x: Any) -> tuple[str, Any]:

@@ -185,7 +185,7 @@ def bind(
 
 
 def _dtype_for(out: Any, dtype: Any) -> Any:
-    """The dtype of what is written to `out`: its own where none is given."""
+    """The dtype in which a function writes to `out`: that of `out` where none is given."""
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 

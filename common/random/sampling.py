@@ -236,7 +236,7 @@ def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
 
 
 def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
-    """Exponentially distributed numbers of mean 1: the negative logarithm of what is left of 1 by those of `rand`."""
+    """Exponentially distributed numbers of mean 1: the negative logarithms of 1 minus the numbers of `rand`."""
     from common.ops.functional import log1p
 
     return -log1p(-lift(draw("rand", shape, dtype, generator)))

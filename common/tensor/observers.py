@@ -161,7 +161,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     @property
     def cloned(self) -> dict[int, SavedCopy]:
-        """Copies in use of what has been overwritten since."""
+        """Copies in use of arrays that have been overwritten since."""
         return {id(copy): copy for _, copy in self.tid_to_weakhandle.items() if copy.differs}
 
     def clear(self) -> None:

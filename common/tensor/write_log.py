@@ -117,7 +117,7 @@ def count_write(array: np.ndarray) -> None:
 
 
 def postpone(array: np.ndarray, number: int) -> None:
-    """Let the writes to an array since `number` count as later than what has been recorded until now."""
+    """Let the writes to an array since `number` count as later than everything recorded until now."""
     for place, (written, start, end, code, lasti) in list(_overlapping(array)):
         if written > number:
             now = number_write()

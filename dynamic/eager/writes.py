@@ -52,7 +52,7 @@ def _is_alone(x: Any) -> bool:
 
 
 def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any) -> None:
-    """Give a tensor the place of a copy in which a part is what has been written."""
+    """Give a tensor the place of a copy in which a part has been overwritten."""
     write = _writes.get(found) or _write_of(found, part)
     place = (frame.f_code, frame.f_lasti) if frame.f_code.co_filename in user_files else user_frame(3)
     node = Node(write.op, write.attrs, (x.edge, edge), (), write.forms, *place)

@@ -335,7 +335,7 @@ def pack_left(a, i, ld, depth, rows, to, at):
 
 
 def pack_left_turned(a, i, ld, depth, rows, to, at):
-    """The same of what is stored by columns."""
+    """The same of a matrix that is stored by columns."""
     for r in range(rows):
         for p in range(depth):
             to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + p * ld + r]

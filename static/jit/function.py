@@ -138,7 +138,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         return self.general(args, kwargs)
 
     def _step(self, traced: CompiledTrace, plan: Any) -> Callable[..., Any]:
-        """The plan as one native call, if its state is still what it was; else a function that refuses."""
+        """The plan as one native call, if its state is unchanged; else a function that refuses."""
         if traced.assumption_objection() is not None:  # the call itself looks at the forms of arrays
             return lambda *_: BAD_ARGUMENT
         if plan.call is None:

@@ -82,7 +82,7 @@ class Sizes(DimScope):
         return evaluate(terms, {})
 
     def guard(self, guard: Guard) -> None:
-        """Record a guard once, and that what follows relies on it."""
+        """Record a guard once; the nodes that follow rely on it."""
         text = str(guard)
         self.guards.setdefault(text, guard)
         self.lines.setdefault(text, self._trace._source())

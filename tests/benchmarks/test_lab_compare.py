@@ -112,7 +112,7 @@ def test_two_programs_are_timed_in_turns(tmp_path, capsys, monkeypatch):
     (tmp_path / "two.py").write_text("def f(x):\n    for _ in range(40):\n        x = x @ x\n    return x.sum()\n")
     words = [f"{tmp_path}/one.py:f", f"{tmp_path}/two.py:f", "--args", "f32[48,48]", "--seconds", "0.1"]
     assert laboratory.main("compare", words) == 1
-    assert "static on one:f -> two:f takes" in capsys.readouterr().out.replace("\n  ", " ")
+    assert "static on one:f -> two:f is 0." in capsys.readouterr().out.replace("\n  ", " ")
 
 
 def test_the_doctor_recognises_a_loaded_machine(monkeypatch, capsys):

@@ -165,7 +165,7 @@ class NamespaceInfo:
         return "cpu"
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
-        """Dtypes of what is made of Python's numbers.
+        """Dtypes of arrays that are made of Python's numbers.
 
         Parameters
         ----------

@@ -124,7 +124,7 @@ def _blocks(module: ir.Module, kind: ir.Type, packs: bool) -> ir.Function:
             scratch.align = 64
 
         def pack(across: int, plain: ir.Value, *rest: ir.Value) -> None:
-            """Copy panels of so many columns, of what is stored by rows or by columns."""
+            """Copy panels of so many columns, of a matrix that is stored by rows or by columns."""
             with b.if_else(plain) as (copied, transposed):
                 with copied:
                     b.call(_copy(module, kind, across), rest)

@@ -19,7 +19,7 @@ from common.compiler.compile import load_ir
 from common.compiler.host_kernels import HostKernel
 
 MOST = 32
-"""Unknowns, and right sides, of what is called small: both matrices lie on the stack."""
+"""Most unknowns, and right sides, of a small system: both matrices lie on the stack."""
 
 _NAMES = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
 """How numpy's LAPACK may name a routine. In words of 64 bits a size is right for ints of 32 bits too."""

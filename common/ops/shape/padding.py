@@ -71,7 +71,7 @@ def _constant(x: Any, pairs: Sequence[tuple[Any, Any]], value: Any) -> Any:
 
 
 def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
-    """`x` with borders along one dimension; both are made of the whole of `x`, but circular ones of what is cropped."""
+    """`x` with borders along one dimension; both are made of the whole of `x`, circular ones of the cropped part."""
     pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
     part = _crop(x, pairs) if before < 0 or after < 0 else x
     if mode == "circular":

@@ -273,7 +273,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
 
 
 def _between(ordered: Any, q: Any, interpolation: str, skip: bool) -> Any:
-    """(..., m): the quantiles q (m,) of sorted rows; of what is not nan, which stands in front, if `skip`."""
+    """(..., m): the quantiles q (m,) of sorted rows; with `skip` of the elements before the nans."""
     last = ordered.ndim - 1
     if skip:
         places = q * of_dtype(clamp_min(_numbers(ordered) - 1, 0), q.dtype)

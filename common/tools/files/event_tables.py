@@ -126,7 +126,7 @@ class Tables(Images):
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add precision against recall, from what has been counted.
+        """Add precision against recall, from counts.
 
         Parameters
         ----------

@@ -188,7 +188,7 @@ class SummaryWriter(Tables):
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Add a distribution from what has been counted.
+        """Add a distribution from counts.
 
         Parameters
         ----------

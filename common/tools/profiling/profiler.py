@@ -53,7 +53,7 @@ _OPTIONS = frozenset(
 
 
 class _Thread:
-    """The open spans of one thread: the op that runs, and the spans around it, [start, ns of what is inside]."""
+    """The open spans of one thread: the op that runs, and the spans around it, [start, ns of the ops inside]."""
 
     __slots__ = ("ident", "op_start", "spans")
 

@@ -208,7 +208,7 @@ class _Builder(Indexed):
             self.rows.append(Store(self.nest.own_place(item, self.rows, ""), value))
 
     def chunks(self, loop: list[Any], waiting: list[tuple[Item, str, Place]]) -> None:
-        """The only row in blocks, so that what is summed stays in the cache: S is a sum over blocks anyway."""
+        """The only row in blocks, so that its elements stay in the cache: S is a sum over blocks anyway."""
         size = self.nest.size(self.nest.inner)
         assert self.nest.inner is not None
         blocks = (self.nest.inner + BLOCK - 1) // BLOCK

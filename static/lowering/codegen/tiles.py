@@ -82,7 +82,7 @@ class Tiles:
         return Place(self.turned[where], base, column)
 
     def loops(self, body: list[Any], rows: list[Any]) -> list[Any]:
-        """The loops over rows, of what is done in one."""
+        """The loops over rows, around the statements of one."""
         nest, count = self.nest, len(rows)
         if self.row >= 0:
             fills: list[Any] = []

@@ -100,7 +100,7 @@ def _between(loop: Loop, first: int) -> Loop:
 
 
 def _second(built: Built, body: list[Any]) -> LaneFold:
-    """The kernel of what is left to do; cut if it ends with a loop, before which it stores nothing but in lists."""
+    """The kernel of the remaining items; cut if it ends with a loop, before which it stores nothing but in lists."""
     nest = built.nest
     *head, last = body
     first, ints, cut = len(nest.ints), list(nest.ints), ""
