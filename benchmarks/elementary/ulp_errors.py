@@ -29,7 +29,7 @@ NOT_MEASURED = frozenset(
      "trunc_divide", "addcdiv")
 )  # fmt: skip
 """Costly ops without a row: correctly rounded by IEEE 754, sums of measured functions that may cancel, and activations
-and variants that are measured in `tests.oracle.test_elementary_more`."""
+and variants that are measured in `tests.oracle.test_logarithms`."""
 
 FUNCTIONS = tuple(
     name

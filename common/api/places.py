@@ -42,7 +42,7 @@ INNER: dict[str, tuple[str, str]] = {
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
     "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
     "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),
-    "nn.modules.instancenorm": ("common.nn.images", "_InstanceNorm"),
+    "nn.modules.instancenorm": ("common.nn.normalization", "_InstanceNorm"),
     "nn.modules.loss": ("common.nn.losses", "_Loss _WeightedLoss"),
     "nn.modules.rnn": ("common.nn.recurrent", "RNNBase"),
     "nn.modules.utils": ("common.nn.repeated_arguments", "_ntuple _pair _quadruple _single _triple"),

@@ -24,13 +24,13 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
         return as_tensor(np.asarray(data))
     if isinstance(data, Mapping):
-        return _as_mapping(data, {key: default_convert(value) for key, value in data.items()})
+        return _like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*map(default_convert, data))
     if isinstance(data, tuple):
         return [default_convert(x) for x in data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _as_sequence(data, [default_convert(x) for x in data])
+        return _like(data, [default_convert(x) for x in data])
     return data
 
 
@@ -78,7 +78,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, (str, bytes)):
         return given
     if isinstance(first, Mapping):
-        return _as_mapping(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
+        return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if not isinstance(first, Sequence):
         raise ArgumentError(f"default_collate: {_WANTED}; found {type(first).__name__}")
     if any(len(sample) != len(first) for sample in batch):
@@ -86,20 +86,14 @@ def default_collate(batch: Any) -> Any:
     columns = [default_collate(column) for column in zip(*batch)]
     if isinstance(first, tuple):
         return type(first)(*columns) if hasattr(first, "_fields") else columns
-    return _as_sequence(first, columns)
+    return _like(first, columns)
 
 
 _WANTED = "batch must contain tensors, numpy arrays, numbers, dicts or lists"
 
 
-def _as_mapping(like: Any, items: dict[Any, Any]) -> Any:
-    try:
-        return type(like)(items)
-    except TypeError:
-        return items
-
-
-def _as_sequence(like: Any, items: list[Any]) -> Any:
+def _like(like: Any, items: Any) -> Any:
+    """Items as a mapping or sequence of the class of another one, if that takes them."""
     try:
         return type(like)(items)
     except TypeError:

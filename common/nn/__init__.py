@@ -12,9 +12,11 @@ from common.nn.activations import (
     Mish,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
+    Softmax2d,
     Softplus,
     Softsign,
     Tanh,
@@ -32,8 +34,9 @@ from common.nn.distribution_losses import (
     PairwiseDistance,
     PoissonNLLLoss,
     TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
-from common.nn.embedding import Embedding
+from common.nn.embedding import Embedding, EmbeddingBag
 from common.nn.feature_dropout import (
     AlphaDropout,
     Dropout,
@@ -45,19 +48,13 @@ from common.nn.feature_dropout import (
 from common.nn.fractional_pooling import FractionalMaxPool2d, FractionalMaxPool3d
 from common.nn.images import (
     ChannelShuffle,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LocalResponseNorm,
     PixelShuffle,
     PixelUnshuffle,
-    Softmax2d,
-    Unflatten,
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from common.nn.layers import Flatten, Identity, LayerNorm, Linear
+from common.nn.layers import Bilinear, Flatten, Identity, LayerNorm, Linear, Unflatten
 from common.nn.lazy_modules import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -86,20 +83,24 @@ from common.nn.losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
+    MultiMarginLoss,
     NLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
 )
 from common.nn.module import Module
-from common.nn.more_layers import (
-    Bilinear,
-    EmbeddingBag,
-    MultiLabelMarginLoss,
-    MultiMarginLoss,
-    RReLU,
-    TripletMarginWithDistanceLoss,
+from common.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LocalResponseNorm,
+    RMSNorm,
 )
-from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
 from common.nn.padding import (
     CircularPad1d,
     CircularPad2d,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.docstrings import sections_of
+from common.core.errors import ShapeError
 from common.methods.in_place_functions import over
 from common.nn import functions as F
 from common.nn.module import Module
+from common.random.relaxed import rrelu
 
 
 class Tanh(Module):
@@ -290,3 +292,41 @@ class LogSoftmax(Softmax):
     def forward(self, input: Any) -> Any:
         """log_softmax(input), input (...)."""
         return F.log_softmax(input, self.dim)
+
+
+class RReLU(Module):
+    """x where x > 0, else x times a slope from [lower, upper), random in training.
+
+    Parameters
+    ----------
+    lower, upper : bounds of the slope.
+    inplace : whether the input itself is changed.
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Any) -> Any:
+        """rrelu(input), input (...)."""
+        given = self.lower, self.upper, self.training
+        return over("rrelu", rrelu, input, *given) if self.inplace else rrelu(input, *given)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of each place."""
+
+    def forward(self, input: Any) -> Any:
+        """Map input (batch, channels, height, width), or without batch.
+
+        Raises
+        ------
+        ShapeError : another number of dimensions.
+        """
+        if input.ndim not in (3, 4):
+            raise ShapeError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)

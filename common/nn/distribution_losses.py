@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.errors import ArgumentError
 from common.nn import functions as F
 from common.nn.losses import _Loss, _WeightedLoss
 from common.nn.module import Module
@@ -126,3 +127,31 @@ class PairwiseDistance(Module):
     def forward(self, x1: Any, x2: Any) -> Any:
         """Distances of x1 and x2 (..., k): (...)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """How far negatives are from anchors, beyond positives, by any distance.
+
+    Parameters
+    ----------
+    distance_function : of two tensors; the Euclidean distance by default.
+    margin : number > 0.
+    swap : take d(positive, negative) where it is smaller than d(anchor, negative).
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(
+        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction)
+        if margin <= 0:
+            raise ArgumentError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}")
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        """Loss of vectors (..., k): () or, unreduced, (...)."""
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip

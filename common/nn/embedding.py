@@ -128,3 +128,64 @@ class Embedding(Module):
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         limit = "" if self.max_norm is None else f", max_norm={self.max_norm}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}{limit}"
+
+
+class EmbeddingBag(Module):
+    """Rows of a table, combined bag by bag, see `embedding_bag`.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : rows and columns of the table.
+    max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx : see `embedding_bag`.
+    _weight : the table, in place of a drawn one.
+    device : None or the CPU.
+    dtype : of the table, float32 by default.
+
+    Attributes
+    ----------
+    weight : (num_embeddings, embedding_dim), drawn from N(0, 1), 0 at `padding_idx`.
+    """
+
+    reset_parameters = reset_parameters
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Any = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        on_cpu(device, "EmbeddingBag")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ArgumentError(f"padding_idx must be within num_embeddings, got {padding_idx}")
+        if padding_idx is not None and padding_idx < 0:
+            padding_idx += num_embeddings
+        self.num_embeddings, self.embedding_dim, self.max_norm = num_embeddings, embedding_dim, max_norm
+        self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse = norm_type, scale_grad_by_freq, mode, sparse
+        self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        if _weight is None:
+            self.weight = init.normal((num_embeddings, embedding_dim), dtype)
+            if padding_idx is not None:
+                self.weight.payload[padding_idx] = 0
+        else:
+            self.weight = Parameter(_weight)
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> EmbeddingBag:
+        """Bags over a given table (entries, width), which is trained only if not `freeze`."""
+        if len(embeddings.shape) != 2:
+            raise ShapeError("Embeddings parameter is expected to be 2-dimensional")
+        entries, width = map(int, embeddings.shape)
+        made = cls(entries, width, _weight=embeddings, **options)
+        made.weight.requires_grad_(not freeze)
+        return made
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        """Combine the rows of input (bags, n), or (n,) with offsets (bags,): (bags, embedding_dim)."""
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,
+            self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

@@ -1,10 +1,12 @@
-"""Modules with parameters; signatures and initial distributions are PyTorch's."""
+"""Linear and bilinear maps, layer norm, and modules that only reshape, with PyTorch's initial distributions."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from common.core.devices import on_cpu
+from common.core.errors import ArgumentError
 from common.core.int_arguments import members
 from common.nn import functions as F
 from common.nn import init
@@ -152,3 +154,68 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Bilinear(Module):
+    """``x1 weight[k] x2 + bias[k]`` for each k.
+
+    Parameters
+    ----------
+    in1_features, in2_features, out_features : last sizes of both inputs and the output.
+    bias : whether there is one.
+    device : None or the CPU.
+    dtype : of the parameters, float32 by default.
+
+    Attributes
+    ----------
+    weight : (out_features, in1_features, in2_features), drawn from U(-k, k), k = 1 / sqrt(in1_features).
+    bias : (out_features,), drawn likewise, or None.
+    """
+
+    reset_parameters = reset_parameters
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        on_cpu(device, "Bilinear")
+        if in1_features <= 0:
+            raise ArgumentError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        bound = 1 / math.sqrt(in1_features)
+        self.weight = init.uniform((out_features, in1_features, in2_features), bound, dtype)
+        self.register_parameter("bias", init.uniform((out_features,), bound, dtype) if bias else None)
+
+    def forward(self, input1: Any, input2: Any) -> Any:
+        """The form of input1 (..., in1_features) and input2 (..., in2_features): (..., out_features)."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Unflatten(Module):
+    """One dimension as several.
+
+    Parameters
+    ----------
+    dim : the dimension.
+    unflattened_size : sizes of the new ones.
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        """Split the dimension of input (...)."""
+        return F.unflatten(input, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -12,10 +12,16 @@ from common.core.devices import on_cpu
 from common.core.dtypes import default_float
 from common.core.errors import ShapeError, TraceError
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from common.nn.images import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from common.nn.layers import Linear
 from common.nn.module import Module
-from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from common.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 from common.random.generator import default_generator
 from common.tensor.leaf import Parameter
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.aliases import older_reduction
+from common.core.errors import ArgumentError
 from common.nn import functions as F
 from common.nn.module import Module
 from common.tensor.leaf import Buffer
@@ -295,3 +296,42 @@ class CosineSimilarity(Module):
     def forward(self, x1: Any, x2: Any) -> Any:
         """Similarity of x1 and x2 (...), without the dimension."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """Margins between the class and all others, see `multi_margin_loss`.
+
+    Parameters
+    ----------
+    p : 1 or 2.
+    margin : how far the class should be above others.
+    weight : (classes,) factor of each class, or None.
+    reduction : "mean", "sum" or "none".
+
+    Raises
+    ------
+    ArgumentError : another `p`.
+    """
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean") -> None:
+        super().__init__(weight, reduction=reduction)
+        if p not in (1, 2):
+            raise ArgumentError("only p == 1 and p == 2 supported")
+        self.p, self.margin = p, margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes) for target (batch,)."""
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """Margins between classes of the target and others, see `multilabel_margin_loss`.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes) for target (batch, classes), classes up to the first negative."""
+        return F.multilabel_margin_loss(input, target, self.reduction)

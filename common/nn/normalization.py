@@ -227,3 +227,97 @@ class BatchNorm3d(_BatchNorm):
     """`BatchNorm1d` of (batch, channels, depth, height, width)."""
 
     ranks = (5,)
+
+
+class LocalResponseNorm(Module):
+    """Each element divided by (k + alpha m)^beta, with the mean m of squares over neighbouring channels.
+
+    Parameters
+    ----------
+    size : neighbouring channels.
+    alpha, beta, k : numbers.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Any) -> Any:
+        """Normalise input (batch, channels, ...)."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class _InstanceNorm(_NormBase):
+    """Normalisation of each channel of each item.
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether there are running statistics, which are used outside training.
+    device : the CPU.
+    dtype : of the parameters, float32 by default.
+    bias : whether there is a bias, if `affine`.
+
+    Attributes
+    ----------
+    weight, bias : (num_features,), ones and zeros, or None.
+    running_mean, running_var : (num_features,), or None.
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, *, device: Any = None, dtype: Any = None, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype, bias=bias)
+        on_cpu(device, type(self).__name__)
+
+    def forward(self, input: Any) -> Any:
+        """Normalise input (batch, num_features, ...), or (num_features, ...).
+
+        Raises
+        ------
+        ShapeError : another number of dimensions or of channels.
+        """
+        if input.ndim not in self.ranks:
+            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
+        batch = input.ndim == self.ranks[-1]
+        channels = input.shape[1 if batch else 0]
+        if self.affine and channels != self.num_features:
+            raise ShapeError(
+                f"expected input's size at dim={1 if batch else 0} to match num_features ({self.num_features}), but "
+                f"got: {channels}."
+            )
+        x = input if batch else input.unsqueeze(0)
+        y = F.instance_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, self.momentum or 0.0, self.eps,
+        )  # fmt: skip
+        return y if batch else y.squeeze(0)
+
+
+@sections_of(_InstanceNorm)
+class InstanceNorm1d(_InstanceNorm):
+    """Normalisation of each channel of each item of (batch, channels, length), see `instance_norm`."""
+
+    ranks = (2, 3)
+
+
+@sections_of(_InstanceNorm)
+class InstanceNorm2d(_InstanceNorm):
+    """Normalisation of each channel of each item of (batch, channels, height, width), see `instance_norm`."""
+
+    ranks = (3, 4)
+
+
+@sections_of(_InstanceNorm)
+class InstanceNorm3d(_InstanceNorm):
+    """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`."""
+
+    ranks = (4, 5)

@@ -83,46 +83,31 @@ class ConstantPad3d(_ConstantPad):
     rank = 3
 
 
+class _ZeroPad(_Pad):
+    """Zeros added before and after the last dimensions; `value` is theirs, as in PyTorch."""
+
+    value = 0.0
+
+
 @sections_of(_Pad)
-class ZeroPad1d(_ConstantPad):
+class ZeroPad1d(_ZeroPad):
     """Zeros around images of 1 dimension, see `pad`."""
 
     rank = 1
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return f"{self.padding}"
-
 
 @sections_of(_Pad)
-class ZeroPad2d(_ConstantPad):
+class ZeroPad2d(_ZeroPad):
     """Zeros around images of 2 dimensions, see `pad`."""
 
     rank = 2
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return f"{self.padding}"
-
 
 @sections_of(_Pad)
-class ZeroPad3d(_ConstantPad):
+class ZeroPad3d(_ZeroPad):
     """Zeros around images of 3 dimensions, see `pad`."""
 
     rank = 3
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return f"{self.padding}"
 
 
 @sections_of(_Pad)

@@ -194,7 +194,7 @@ def test_constants_of_bases(bases):
 # Runs in a process of its own: the instruction set is chosen once per process
 SCRIPT = """
 import zlib, numpy as np
-from tests.oracle.test_elementary_more import compiled, bit_inputs, DTYPES, REFERENCES
+from tests.oracle.test_logarithms import compiled, bit_inputs, DTYPES, REFERENCES
 for name in REFERENCES:
     for dtype in DTYPES:
         values = compiled(name, dtype)(*bit_inputs(name, dtype, 2000))
