@@ -25,7 +25,6 @@ from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import Family, show_unrecorded, unrecorded
-from dynamic.eager.forms import OpProbe
 from dynamic.eager.remembered import Memory
 
 _grad_enabled = mode.grad_mode.get
@@ -35,6 +34,22 @@ SMALL = 8192
 
 #: A builtin that makes a view, and the recipe of the op that it stands for.
 Way = tuple[Callable[[Any], Any], Recipe]
+
+
+class _OpProbe:
+    """Stands for a tensor of an array's shape and dtype; a function of it gives its op, with attributes."""
+
+    __op_priority__ = 2
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.shape, self.dtype = x.shape, x.dtype
+
+    ndim = property(lambda self: len(self.shape))
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Any, attrs: Any) -> Any:
+        return op, attrs
 
 
 class _Ways:
@@ -86,7 +101,7 @@ class _Ways:
 
     def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
         try:
-            asked = self.ask(OpProbe(x), *arguments)
+            asked = self.ask(_OpProbe(x), *arguments)
         except TwingradError:
             raise
         except Exception:  # the general way says which argument is to blame
@@ -100,7 +115,7 @@ class _Ways:
             return None if builtin is None else (builtin, found)
         if found.spec is None:
             found.run(x)
-        asked = op.forward(OpProbe(x), **attrs)
+        asked = op.forward(_OpProbe(x), **attrs)
         parts = [view_of(part, its, x.shape, x.dtype, x.strides) for part, its in asked]
         return None if any(part is None for part in parts) else (_all(parts), found)
 
