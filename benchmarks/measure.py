@@ -61,7 +61,7 @@ def idlest_cores(cores: set[int], count: int = 1, seconds: float = 0.1) -> list[
 
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
-"""What can be timed: what a user waits for, or what the processor works, which other processes disturb less."""
+"""The clocks: time that a user waits, or time of the processor, which other processes disturb less."""
 
 
 def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int, clock: str = "wall") -> float:

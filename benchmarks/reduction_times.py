@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], int | None]] = {
     "first": ((1000, 1000), 0),
     "middle": ((100, 100, 100), 1),
 }
-"""What is reduced: shape and dimension."""
+"""Operands: shape and dimension."""
 
 OURS = ("dynamic", "static")
 

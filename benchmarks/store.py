@@ -77,7 +77,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 MIXED = ("quick", "threads", "machine.commit", "machine.cpu", "machine.packages")
-"""What two parts of one run must have in common."""
+"""Keys that two parts of one run must have in common."""
 
 
 Records = dict[str, dict[str, Any]]

@@ -2,6 +2,6 @@
 
 __version__ = "0.1.0"
 
-#: What an engine calls its version: that of PyTorch whose names and meanings it has, by which programs decide how to
+#: The version of an engine: that of PyTorch whose names and meanings it has, by which programs decide how to
 #: call something, and after the plus sign, where a build says what it is (PEP 440), our own.
 like_pytorch = f"2.13.0+twingrad.{__version__}"

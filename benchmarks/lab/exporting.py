@@ -44,7 +44,7 @@ def pyperf(record: Mapping[str, Any]) -> dict[str, Any]:
 SUFFIXES = {
     ".so": "export_library", ".dylib": "export_library", ".onnx": "export_onnx", ".py": "export_numba", ".tw": "save",
 }  # fmt: skip
-"""What writes a program, by the name of the file."""
+"""The writers of programs, by the ending of the file."""
 
 
 def write(target: Target, path: Path, name: str | None = None, cpu: str = "native") -> list[Path]:

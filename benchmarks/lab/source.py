@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 NAMES = ("dynamic", "static", "torch")
-"""What a file may call the engine that runs it."""
+"""Names by which a file may import the engine that runs it."""
 _HOOK = "__engine_import__"
 
 

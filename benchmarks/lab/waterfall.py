@@ -12,7 +12,7 @@ from benchmarks.lab.rungs import FUSED, NO_GRAD, PLANNED, RECORDING, SINGLE
 from benchmarks.stats import Samples
 
 KERNELS, EMPTY, ALLOCATION = "kernels in a row", "nothing", "allocation"
-"""What is timed beside the rungs: all kernels without the call, a program without kernels, numpy's allocations."""
+"""Calls timed beside the rungs: all kernels without the call, a program without kernels, numpy's allocations."""
 
 
 def waterfall(

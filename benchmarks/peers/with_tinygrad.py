@@ -110,7 +110,7 @@ def mixed(x: Any, w: Any, b: Any) -> Any:
 
 
 NAMES = SimpleNamespace(tanh=Tensor.tanh, exp=Tensor.exp, dot=Tensor.dot, mean=Tensor.mean)
-"""Those of numpy's that `formulas` uses."""
+"""numpy's functions that `formulas` uses."""
 wave = formulas.wave(NAMES)
 PULLBACKS = {"a-float32": wave, "a-float64": wave, "chain": mul_add, "mixed-chain": mixed}
 TRAININGS = formulas.trainings(NAMES, cross_entropy)

@@ -42,14 +42,14 @@ NAMES = frozenset(
      "tensordot", "topk", "transpose_copy", "triangular_solve", "tril", "triu", "true_divide", "trunc", "unbind_copy",
      "unfold_copy", "unsqueeze_copy", "var", "vdot", "view_copy", "vstack", "where", "xlogy"]
 )  # fmt: skip
-#: Those of `linalg` besides.
+#: Functions of `linalg` besides.
 LINALG = frozenset(
     ["cholesky", "cholesky_ex", "cond", "det", "eigh", "eigvalsh", "householder_product", "inv", "inv_ex",
      "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve",
      "matrix_norm", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
      "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vecdot", "vector_norm"]
 )  # fmt: skip
-#: Those of `special` besides.
+#: Functions of `special` besides.
 SPECIAL = frozenset(
     ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
      "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "entr", "erfcx", "expit",
@@ -59,12 +59,12 @@ SPECIAL = frozenset(
      "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
      "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "spherical_bessel_j0", "xlog1py", "zeta"]
 )  # fmt: skip
-#: Those that make tensors of sizes; without ``dtype=`` they take that of `out`.
+#: Functions that make tensors of sizes; without ``dtype=`` they take that of `out`.
 CREATION = frozenset(
     ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
      "randperm", "zeros"]
 )  # fmt: skip
-#: Those that convert nothing they write.
+#: Functions that convert nothing they write.
 SAME_DTYPE = frozenset(["aminmax", "gather", "multinomial"])
 #: All of them.
 TAKEN = NAMES | LINALG | SPECIAL

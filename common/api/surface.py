@@ -52,7 +52,7 @@ CREATION = Late(
     }
 )
 
-#: Those of `random`.
+#: Functions of `random`.
 DRAWS = ("normal", "rand", "randint", "randn", "randperm")
 NN_FUNCTIONS = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -119,7 +119,7 @@ DTYPES: dict[str, Any] = {
     "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32,
     "short": dtypes.int16, "dtype": np.dtype,
 }  # fmt: skip
-#: What names types, sizes, limits and devices.
+#: Names of types, sizes, limits and devices.
 PLAIN: dict[str, Any] = {
     **dtypes.ABSENT, **typed.TYPED, **typed.PLAIN,
     "device": devices.device, "set_default_device": devices.set_default_device,
@@ -140,7 +140,7 @@ RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
 )
 
-#: What is the same in both engines.
+#: Objects that are the same in both engines.
 SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, MARKS, RANDOM)
 
 #: Everything at the top level of an engine that this module provides; the engines add `Tensor`, `function`, `compile`

@@ -11,7 +11,7 @@ from common.tensor.node import Edge, Node
 from common.tensor.packed_values import PackedValue
 from common.tensor.read_saved import unpacked, with_edge
 
-#: What a context has of its node.
+#: Attributes that a context has of its node.
 _OF_NODE = frozenset(("metadata", "name", "next_functions", "register_hook", "register_prehook", "_sequence_nr"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from common.autograd import nested_backward
 from common.core.errors import GradientError
 
-#: What is asked for, with the depth of the `backward` that asks; empty nearly always.
+#: Callbacks, with the depth of the `backward` that asks for them; empty nearly always.
 waiting: list[tuple[int, Callable[[], Any]]] = []
 
 

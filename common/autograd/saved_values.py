@@ -24,7 +24,7 @@ from common.tensor.write_log import positions_read
 #: PyTorch's names of a first and second operand and of the result.
 _PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result", "first": "result",
             "x_shape": "self_sym_sizes"}  # fmt: skip
-#: What it calls other operands of an op, where the parameter has another name too.
+#: PyTorch's names of an op's other operands, where the parameter has another name too.
 _RENAMED = {"clamp": {"low": "min", "high": "max"}}
 
 

@@ -28,7 +28,7 @@ from common.tensor.write_log import repeated
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
 ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
-#: Those of them after which nothing depends on what was there.
+#: Writes after which nothing depends on the old contents.
 _FILLS = frozenset({"fill", "zero"})
 
 #: Why a view without a family may not be written with history, by the last entry of its place.

@@ -229,7 +229,7 @@ resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask spa
 sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse
 to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values
 """
-#: What modules do not have, and those that were scripted have in PyTorch.
+#: Attributes that scripted modules have in PyTorch, and modules here do not.
 OF_PROGRAMS = dict.fromkeys(
     ("code", "graph", "save"),
     "static.jit.trace(module, inputs) has it; an eager module has no program, but {tw}.save(module.state_dict(), path)",

@@ -91,7 +91,7 @@ _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 _default = float32
 
 default_changed: list[Callable[[], object]] = []
-"""What forgets what it has kept by a default dtype, when that changes."""
+"""Functions that forget results for a default dtype, called when that changes."""
 
 
 def default_float() -> np.dtype:

@@ -8,8 +8,8 @@ from typing import Any
 
 Rule = Callable[..., Any]
 
-#: What rules call outputs: all of them, all but the first, the first alone; and what a node saves of outputs `y`. What
-#: no rule reads may be overwritten before the backward pass.
+#: Names of outputs in rules: all of them, all but the first, the first alone; and what a node saves of outputs `y`.
+#: Outputs that no rule reads may be overwritten before the backward pass.
 OUTPUTS = {"y": "y", "rest": "(None, *y[1:])", "first": "(y[0], *(None for _ in y[1:]))"}
 
 

@@ -138,5 +138,5 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
     raise IndexRangeError(f"{_PUBLIC.get(name, name)}(): {text}")
 
 
-#: What users call those ops that they do not call by name.
+#: Users' names of ops that they do not call by name.
 _PUBLIC = {"index_get": "index", "index_set": "index_put", "pick": "nll_loss", "put_zeros": "index_add"}

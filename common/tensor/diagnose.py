@@ -280,7 +280,7 @@ def _ints(x: Any) -> bool:
     return hasattr(x, "__index__") and not isinstance(x, (bool, np.bool_, type)) and -(2**63) <= x.__index__() < 2**63
 
 
-#: What annotations say of values.
+#: The classes behind annotations.
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "int": lambda x: not isinstance(x, (tuple, list)) and _ints(x),
     "float": lambda x: isinstance(x, (*_NUMBER, np.generic)) or (_is_tensor(x) and x.ndim == 0),

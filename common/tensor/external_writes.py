@@ -86,7 +86,7 @@ class Lent(ref[np.ndarray]):
 #: Arrays that were handed out and are gone, see `settle`.
 returned: deque[Lent] = deque()
 
-#: What is exposed, by the identity of the array that owns the memory.
+#: Exposed memory, by the identity of the array that owns it.
 exposed: dict[int, Exposure] = {}
 
 #: Checksums of saved values by number of node, and copies of exposed memory by the identity of its owner; each with

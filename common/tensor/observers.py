@@ -46,7 +46,7 @@ def observed() -> bool:
 class Watching(Switching):
     """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
 
-    #: What a user should know who opens one inside a traced function, where there is nothing to watch.
+    #: The hint for a user who opens one inside a traced function, where there is nothing to watch.
     in_a_trace = ""
 
     def __init__(self, variable: ContextVar[Any], value: Callable[[], Any]) -> None:

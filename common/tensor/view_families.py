@@ -84,7 +84,7 @@ class Opaque:
         self.views: list[ref[Any]] = []
 
 
-#: What a view knows of its family, a plain tuple because every view makes one: the family, its base, the `Place` of
+#: A view's place in its family, a plain tuple because every view makes one: the family, its base, the `Place` of
 #: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
 #: recording has no family, but knows its base; in place of a position stands the mode, or what a function returned, and
 #: in place of attributes, under `inference_mode`, how many writes there had been.

@@ -27,7 +27,7 @@ from common.tensor.node import Node, next_number
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
 Write = tuple[int, int, int, CodeType | None, int]
-#: Which bytes a write went to: the range, and of an array that leaves gaps in it shape, strides and bytes per element.
+#: The bytes of a write: the range, and of an array that leaves gaps in it shape, strides and bytes per element.
 Place = tuple[Any, ...]
 
 Saved = Iterator[tuple[int, np.ndarray]]

@@ -9,7 +9,7 @@ import ctypes
 import os
 
 KEPT_BYTES = 256 << 20
-"""What may stay in the process although it is free."""
+"""Bytes of free memory that may stay in the process."""
 LARGEST_BYTES = 16 << 20
 """Larger arrays are mapped, and unmapped when they are freed; numpy asks for pages of 2 MB there, which are cheap."""
 

@@ -85,7 +85,7 @@ def _as_program(f: Any) -> Any:
 pickling.otherwise.append(_as_program)
 file_modules.append(functools.partial(importlib.import_module, "static.export.program_file"))
 
-#: What `static.export` offers.
+#: Functions of `static.export`.
 EXPORTS: Any = Late(
     {
         "static.export.held_graph": "from_networkx",

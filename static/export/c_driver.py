@@ -26,7 +26,7 @@ WORDS = frozenset((
     "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
     "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "xor_eq",
 ))  # fmt: skip
-"""What no function or argument can be called in C or C++."""
+"""Words that are no names of functions and arguments in C or C++."""
 _DIMENSION, _NAME = r"arg(\d+)\.shape\[(\d+)\]", r"x\1_\2"
 MOST = "0x1p48"
 """Bytes that no array exceeds: more than a processor addresses. Sums of such sizes stay far below 2^63."""

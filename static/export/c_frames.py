@@ -18,7 +18,7 @@ from static.lowering.memory.call_table import Frame, TableEntry
 ALIGNMENT = 64
 MORE_ITERATIONS = -3
 ROOM = "iterations"
-"""What a library calls the iterations for which there is memory where data decide their number."""
+"""The name of the size that bounds the iterations of a loop whose number data decide."""
 TYPES = {
     "float32": "float", "float64": "double", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t",
     "int64": "int64_t", "uint8": "uint8_t", "bool": "uint8_t",
@@ -37,7 +37,7 @@ HELPERS = [
     f"    int64_t levels = 1 + more; while (rows > {BLOCK}) {{ rows = (rows + {BLOCK - 1}) / {BLOCK}; levels++; }}",
     f"    return levels * {LANES} * (tile && n > tile ? tile : n) * itemsize;", "}", "",
 ]  # fmt: skip
-"""What the text of every library begins with."""
+"""The beginning of every library's text."""
 
 
 class CSizes:

@@ -11,7 +11,7 @@ from common.compiler.machine_functions import PREFIX
 
 WAYS = "portable", "native", "baseline"
 LEVELS = {"_v2": "x86-64-v2", "_v3": "x86-64-v3", "_v4": "x86-64-v4"}
-"""What kernels of a kind are called at the end, and the processors that they are for."""
+"""Suffixes of kernels, and the processors that they are for."""
 
 CHOOSER = """
 #include <cpuid.h>

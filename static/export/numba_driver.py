@@ -25,7 +25,7 @@ SIZES = ", @SIZES@"
 """Stands for all sizes behind other arguments, until the last of them is known."""
 JIT = "@njit(cache=True)\n"
 ROOM = "room"
-"""What a file calls the iterations for which there is memory where data decide their number."""
+"""The name of the size that bounds the iterations of a loop whose number data decide."""
 
 
 def runs_python(frame: Frame) -> bool:

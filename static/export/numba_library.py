@@ -18,7 +18,7 @@ fma: Any = None
 
 
 SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES = range(5)
-"""What a fold makes of elements."""
+"""The terms of a fold."""
 
 
 def term(x, how):

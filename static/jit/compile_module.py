@@ -13,7 +13,7 @@ from static.jit.function import CompiledFunction, function
 from static.jit.shown import program_files
 
 OF_PROGRAM = ("code", "dump", "explain", "graph", "llvm", "picture", "source")
-"""What a compiled module has of its compiled `forward`, unless the module has something of this name."""
+"""Attributes of a compiled module that its compiled `forward` has, unless the module has something of this name."""
 
 
 class CompiledModule(ScriptModule):

@@ -45,7 +45,7 @@ from static.tracing.tracer import Tracer
 _grad_enabled = mode.grad_mode.get
 
 NAMES = ("interpret", "passes", "max_traces", "control_flow", "memory_budget", "donate_argnums")
-"""What `function` takes besides the target and `CompileOptions`."""
+"""Options of `function` besides the target and `CompileOptions`."""
 
 
 class CompiledFunction(MadeCallable, TraceReports, Branching):

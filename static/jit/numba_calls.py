@@ -27,7 +27,7 @@ from static.jit.traced import CompiledTrace
 from static.tracing.signature import native_array
 
 _kept: list[Any] = []
-"""What machine code of the user's was compiled against; numba does not tell when that ends."""
+"""Objects that the user's machine code was compiled against; numba does not tell when that ends."""
 
 
 def njit(target: Callable[..., Any], *examples: Any) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 file_modules: list[Callable[[], Any]] = []
-"""What gives the module that writes and reads programs; `static.api` adds it, because it is above this one."""
+"""The function that gives the module for files of programs; `static.api` adds it, because it is above this one."""
 
 
 def program_files() -> Any:

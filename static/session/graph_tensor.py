@@ -171,7 +171,7 @@ def _property_inside(found: property) -> property:
     return property(get, found.fset, doc=found.__doc__)
 
 
-#: What needs no open graph, or is a class's own.
+#: Methods that need no open graph, or are a class's own.
 _OWN = {"__copy__", "__deepcopy__", "__reduce_ex__",
     *vars(GraphTensor), "__new__", "__init__", "__hash__", "known_number", "shape", "dtype", "ndim", "is_leaf", "edge",
     "requires_grad", "retains_grad", "home", "__slots__", "__weakref__", "__class__",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from static.tracing.recorder import Recorder
 
 HINT = 97
-"""What an open size is while a graph is built: a number that no program means."""
+"""The value of an open size while a graph is built: a number that no program means."""
 
 _ONE: Terms = (((), 1),)
 

@@ -13,7 +13,7 @@ from common.tensor.base import TensorBase
 from static.graph import Source
 from static.tracing.tracer import Tracer
 
-#: What values could be hidden in, where a compiled function cannot put new ones.
+#: Containers in which values could hide, where a compiled function cannot put new ones.
 _OTHER = (Iterator, Set, Mapping, ValuesView, ItemsView, deque)
 
 

@@ -117,7 +117,7 @@ _FINITE: dict[str, tuple[tuple[str, str], ...]] = {
     "attention": (("v", "n * o"),),
     "attention_backward": (("q", "m * d"), ("k", "n * d"), ("v", "n * o"), ("g", "m * o")),
 }
-"""What no weight of 0 may be multiplied with unless it is finite, and how much of it there is per item."""
+"""Operands that a weight of 0 multiplies only where they are finite, and their sizes per item."""
 
 
 def _turns(name: str, part: bool, mask: Any) -> str:

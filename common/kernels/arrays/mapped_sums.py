@@ -30,7 +30,7 @@ __all__ = [
     "expression_columns_source", "expression_source", "reads_in_row", "rows_source", "scratch",
 ]  # fmt: skip
 
-#: What is summed, of an element v, or of v and the value m of its row or column.
+#: The summand of an element v, or of v and the value m of its row or column.
 ELEMENTS = {
     "squares": "v * v",
     "magnitudes": "abs(v)",

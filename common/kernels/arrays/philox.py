@@ -104,7 +104,7 @@ SCALARS = {
     definition.__name__: definition
     for definition in (uniform_float32, uniform_float64, normal_float32, normal_float64)
 }
-"""What kernel source may call: ``uniform_float32(seed, index)`` and so on, of int64 values."""
+"""Functions for kernel source: ``uniform_float32(seed, index)`` and so on, of int64 values."""
 
 
 def uniform_source(dtype: Any) -> str:

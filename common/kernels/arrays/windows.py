@@ -189,7 +189,7 @@ _WHOLE = """room = w + args[15] - (args[6] - 1) * args[18] - 1
 if args[6] > 0 and room >= 0:
     first = min((args[15] + step - 1) // step, ow)
     last = max(first, min(ow, room // step + 1))"""
-"""Which windows of a row are not cut at its ends."""
+"""The windows of a row that are not cut at its ends."""
 
 _TOGETHER = """for z in range(a0, a1, a_by):
     for y in range(b0, b1, b_by):

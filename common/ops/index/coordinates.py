@@ -269,7 +269,7 @@ def _samples(k: int, operation: str) -> Any:
     return samples
 
 
-#: What an op with one index per row does; those with several only read.
+#: The effect of an op with one index per row; ops with several only read.
 _INDEXED = {
     "get": IndexUse(), "put": IndexUse(writes=True, join="add"), "add": IndexUse(writes=True, join="add"),
     "set": IndexUse(writes=True), "mul": IndexUse(writes=True, join="mul"),

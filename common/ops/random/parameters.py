@@ -36,7 +36,7 @@ weights_ = kernel(
     doc="Rows of weights, finite and >= 0, of which `least` are above 0; others are refused.", attrs=("least",),
 )  # fmt: skip
 
-#: What is said of an element that an op cannot have, and whether it has to be a probability.
+#: The words about an element that an op cannot have, and whether it has to be a probability.
 BOUNDS = {
     "bernoulli": ("bernoulli expects all probabilities to be in [0, 1]", True),
     "bernoulli_": ("bernoulli_ expects p to be in [0, 1]", True),

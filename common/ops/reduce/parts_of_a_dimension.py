@@ -25,7 +25,7 @@ from common.ops.shape.view import expand, reshape
 from common.ops.sort.sorting import searchsorted
 from common.tensor.create import lift, operand
 
-#: What is combined how, and with what at first.
+#: Per reduction: how elements are combined, and the first value.
 _KINDS = {
     "sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0),
     "max": ("amax", -math.inf), "amax": ("amax", -math.inf), "min": ("amin", math.inf), "amin": ("amin", math.inf),

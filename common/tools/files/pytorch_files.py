@@ -28,7 +28,7 @@ _STORAGES = {
     "BoolStorage": "bool", "ByteStorage": "uint8", "CharStorage": "int8", "ShortStorage": "int16",
     "IntStorage": "int32", "LongStorage": "int64", "FloatStorage": "float32", "DoubleStorage": "float64",
 }  # fmt: skip
-#: What a damaged file, or one made to harm, ends in.
+#: Errors in which a damaged file, or one made to harm, ends.
 _DAMAGED = (
     pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, ArithmeticError, AttributeError, EOFError, ImportError,
     LookupError, MemoryError, RuntimeError, TypeError, ValueError,

@@ -28,7 +28,7 @@ from common.tools.onnx.host_values import (
 from common.tools.onnx.records import dtype_of
 
 _END = 2**31 - 1
-"""What stands for the end of a dimension in slices, or more."""
+"""The number that stands for the end of a dimension in slices, or more."""
 
 
 @meaning("Shape")

@@ -31,7 +31,7 @@ def _dark(selector: str, fill: str = "", stroke: str = "") -> str:
 
 
 _WHITE, _BLACK = _COLOURS["paper"]
-#: What only browsers know: dark pages, and a halo behind the letters that cross a line.
+#: Styles that only browsers know: dark pages, and a halo behind the letters that cross a line.
 _STYLE = "\n".join([
     "svg { color-scheme: light dark; }",
     "@media (prefers-color-scheme: dark) {",

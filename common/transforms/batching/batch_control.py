@@ -153,7 +153,7 @@ class _ChoiceOfAll:
     def __init__(self, trace: Any, choice: Choice, old: Branches | None, shared: bool) -> None:
         self.trace, self.choice, self.old, self.shared = trace, choice, old, shared
         self.operands = [trace.payload(x) for x in choice.operands]
-        #: Which results and contributions differ between examples: those that do so in one of the branches.
+        #: Results and contributions that differ between examples in one of the branches.
         self.differ: list[bool] = []
         self.summed: dict[Hashable, bool] = {}
         self._settle()

@@ -52,7 +52,7 @@ def elementwise(op: Op, operands: Operands, attrs: Attributes, count: Any) -> An
     return apply(op, [aligned(x, ndim, count) if is_mapped(x) else bare(x) for x in operands], attrs)
 
 
-#: What becomes of an attribute, by its name: of the value, of the number of examples, and of how many there are.
+#: New values of attributes, by name: of the value, of the number of examples, and of how many there are.
 _MOVED: dict[str, Callable[[Any, Any], Any]] = {
     "dim": lambda dim, count: tuple([d + 1 for d in dim]) if type(dim) is tuple else dim + 1,
     "dims": lambda dims, count: tuple([d + 1 for d in dims]),

@@ -54,7 +54,7 @@ from static.lowering.memory.update_in_place import begins_as_copy
 
 WHOLE = "what lies in parts is put together for what needs all of it"
 COMPUTED = 16
-"""Those of them that are computed."""
+"""Most parts of a value that are computed."""
 NESTED = 8
 """Operations that are divided because one that reads them is."""
 

@@ -21,7 +21,7 @@ from static.lowering.ir.kernel_memory import Scratch
 _SHIFT = BLOCK.bit_length() - 1
 TOTALS = {reducer.row: reducer.row for reducer in REDUCERS.values()}
 TOTALS |= {f"block_{name}": SUM.row for name in IN_LANES}
-"""What reduces a block, and what reduces the list of results."""
+"""The reducer of a block, and that of the list of results."""
 
 
 def over_blocks(built: Built) -> tuple[list[Any], Loop, list[Any]] | None:
