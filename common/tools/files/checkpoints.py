@@ -68,7 +68,7 @@ class Checkpoints:
         if type(keep) is not int or keep < 1:
             raise ArgumentError(f"Checkpoints(): keep is how many stay, at least 1, not {keep!r}")
         if not parts:
-            raise ArgumentError("Checkpoints(): name what is to be saved, as in Checkpoints(folder, model=model)")
+            raise ArgumentError("Checkpoints(): name the parts to save, as in Checkpoints(folder, model=model)")
         for name, part in parts.items():
             _state_of(name, part)
         self.folder, self.keep, self.parts = Path(os.fsdecode(folder)), keep, parts

@@ -359,7 +359,7 @@ def _edge_obstacle(access: Access, makers: set[int]) -> str:
     if maker.kind == "cols":
         return "a sum of columns is complete only at the end"
     if maker.puts:
-        return "what is written at indices is complete only at the end"
+        return "a result that is written at indices is complete only at the end"
     if access.prefix != maker.level:
         return "the one needs elements of the other in another order"
     return ""

@@ -52,7 +52,7 @@ from static.lowering.memory.pieces import (
 )
 from static.lowering.memory.update_in_place import begins_as_copy
 
-WHOLE = "what lies in parts is put together for what needs all of it"
+WHOLE = "a value in parts is put together for a kernel that needs all of it"
 COMPUTED = 16
 """Most parts of a value that are computed."""
 NESTED = 8
