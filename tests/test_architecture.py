@@ -196,7 +196,7 @@ def root_of(x: ast.expr) -> str:
 
 
 def assigned_elsewhere(path: Path) -> list[str]:
-    """What a file assigns to that another module of the project defines."""
+    """Names that a file assigns to, although another module of the project defines them."""
     theirs = {
         alias.asname or alias.name
         for line in tree(path).body
@@ -234,7 +234,7 @@ def test_a_new_op_is_one_record(tmp_path, monkeypatch):
 
 
 def holding(words: list[str]) -> list[str]:
-    """Which of these words which files hold."""
+    """The files that hold some of these words, with the words."""
     return [f"{path.relative_to(ROOT)}: {word}" for path, text in TEXTS.items() for word in words if word in text]
 
 

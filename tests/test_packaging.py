@@ -1,4 +1,4 @@
-"""What a user installs: metadata, contents of the wheel, licences of the data."""
+"""The installed distribution: metadata, contents of the wheel, licences of the data."""
 
 import ast
 import hashlib

@@ -1,4 +1,4 @@
-"""What a training script says around its computation: devices, types, precision, tracing; the same in both engines."""
+"""The words of a training script around its computation: devices, types, precision, tracing; in both engines."""
 
 import importlib
 import inspect

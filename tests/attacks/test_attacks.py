@@ -1,4 +1,4 @@
-"""What hostile use has broken once: each test is a program that crashed, answered wrongly or misled."""
+"""Programs that crashed, answered wrongly or misled once, found by hostile use."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_numbers_beyond_a_dtype_wrap_in_both_engines(number, dtype):
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_the_first_gradient_of_mixed_dtypes_is_that_of_all_others(dtype):
-    """What numpy makes of float32 and int32 is float64."""
+    """numpy makes float64 of float32 and int32."""
     rng = np.random.default_rng(3)
     x, t = rng.normal(size=(4, 5)).astype(np.float32), rng.integers(-4, 5, (4, 5)).astype(dtype)
 

@@ -1,4 +1,4 @@
-"""What beginners get wrong: each bad call raises the class that PyTorch's raises, and says what is wrong.
+"""Mistakes of beginners: each bad call raises the class that PyTorch's raises, and says what is wrong.
 
 The classes are those of PyTorch 2.13 for the same calls; the words are this library's own.
 """

@@ -203,7 +203,7 @@ PADS = {(-1, 2): [1, 2, 3, 4, 5, 1, 2], (2, -1): [3, 4, 0, 1, 2, 3, 4], (-3, -2)
 
 @pytest.mark.parametrize("tw", [dynamic, static])
 def test_refusals_of_what_pytorch_takes_are_gone(tw):
-    """What PyTorch gives for the same calls."""
+    """PyTorch's results for the same calls."""
     for run in (lambda f, *a: f(*map(dynamic.as_tensor, a)), lambda f, *a: tw.function(f)(*a)):
         y = np.arange(6.0)[None, None]
         for amounts, expected in PADS.items():

@@ -1,4 +1,4 @@
-"""What the machine has no memory for is refused before it is filled: Linux hands it out, and ends who fills it."""
+"""Results beyond the memory are refused before they are filled: Linux hands memory out, and ends who fills it."""
 
 import re
 import sys

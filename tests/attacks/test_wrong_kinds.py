@@ -197,7 +197,7 @@ def test_what_is_saved_to_a_pipe_goes_through_it_and_a_link_stays(tmp_path):
 
 @pytest.mark.parametrize("engine", [dynamic, static], ids=["dynamic", "static"])
 def test_rows_and_ranges_that_no_memory_holds_are_refused_at_once(engine):
-    """Whatever is given a tensor for a list goes through its rows."""
+    """A function that is given a tensor for a list goes through its rows."""
     rows = engine.ones(1, 1).expand(1 << 20, 1 << 20)
     for call in (engine.nn.ModuleList, engine.nn.ParameterList, list, engine.nn.utils.rnn.pad_sequence):
         with pytest.raises(AllocationError, match=r"iteration|can't allocate memory"):

@@ -1,4 +1,4 @@
-"""What is recorded, and how gradients flow back through it."""
+"""Recorded graphs, and how gradients flow back through them."""
 
 import sys
 import threading

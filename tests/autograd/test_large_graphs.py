@@ -119,5 +119,5 @@ def test_nodes_look_and_passes_give_back():
 
 
 def test_the_collector_calls_nothing_of_ours():
-    """What Ctrl-C raises in a callback of the collector is lost."""
+    """An exception of Ctrl-C in a callback of the collector is lost."""
     assert not [f for f in gc.callbacks if (getattr(f, "__module__", None) or "").startswith(("common", "static"))]

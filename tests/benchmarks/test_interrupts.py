@@ -87,7 +87,7 @@ def test_a_press_before_the_first_result_ends_it_in_a_line(tmp_path):
 
 
 def test_a_run_that_goes_on_and_is_interrupted_loses_nothing_of_the_first(tmp_path):
-    """What the first run has finished, what was unstable there, and what was not asked for now."""
+    """Finished results of the first run, its unstable ones, and those that nobody asks for now."""
     path = tmp_path / "run.json"
     code = RUN.replace('error="was not measured"', 'differences=["a bit"]').replace("FIRST_LONG", "9999")
 

@@ -1,4 +1,4 @@
-"""What is measured in processes of its own: memory, and one-off cost through the real child."""
+"""Measurements in processes of their own: memory, and one-off cost through the real child."""
 
 import subprocess
 import sys

@@ -212,7 +212,7 @@ print(entries() > 0)
 
 
 def test_kernels_of_single_ops_serve_all_programs(tmp_path):
-    """What `dynamic` compiles for one op alone lies beside the package; what it fuses follows from the program."""
+    """Kernels that `dynamic` compiles for one op alone lie beside the package; fused ones follow from the program."""
     environment = {**os.environ, "TWINGRAD_CACHE": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", EAGER], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "True"]

@@ -22,7 +22,7 @@ def source_of(status):
 
 
 def compiled(status):
-    """What a kernel returns that returns `status`, in a process that has not met it."""
+    """The status of a kernel that returns `status`, in a process that has not met it."""
     compile_module._addresses.pop((source_of(status), "llvm"), None)
     return run_kernel(compile_kernel(source_of(status), "test_attack"), [], [])
 
@@ -32,7 +32,7 @@ def program(factor):
 
 
 def results(monkeypatch):
-    """What kernels of two kinds and programs return in what has forgotten all that it knew."""
+    """Results of kernels of two kinds and of programs, by a compiler that has forgotten all that it knew."""
     monkeypatch.setattr(compile_module, "_addresses", {})
     return [compiled(21), compiled(22), np.asarray(program(3.0)).tolist(), np.asarray(program(4.0)).tolist()]
 

@@ -102,7 +102,7 @@ def test_memory_of_a_call() -> None:
 
 
 def test_objects_and_functions_of_c() -> None:
-    """What C calls an int, and an object's address."""
+    """C's int, and an object's address."""
     read = _function(ANSWER, "test_answer", 1)
     assert read(id(41)) == 141
     assert read(id(True)) == 1

@@ -1,4 +1,4 @@
-"""What only a fresh process shows: a warm start without numba, and several writers of one cache."""
+"""Properties that only a fresh process shows: a warm start without numba, and several writers of one cache."""
 
 from __future__ import annotations
 

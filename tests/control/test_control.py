@@ -1,4 +1,4 @@
-"""What control flow means, in both engines, inside a `function` and outside; and what is refused."""
+"""The meaning of control flow, in both engines, inside a `function` and outside; and refusals."""
 
 import numpy as np
 import pytest

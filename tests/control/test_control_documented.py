@@ -1,4 +1,4 @@
-"""What the documentation of jax.lax promises of control flow, in both engines, inside a `function` and outside."""
+"""Promises of jax.lax' documentation on control flow, in both engines, inside a `function` and outside."""
 
 from collections import namedtuple
 

@@ -18,7 +18,7 @@ OPTIONS = [{}, {"interpret": True}, {"fuse": False}, {"control_flow": "guard"}]
 
 
 def lines(capsys, f, *args):
-    """What a call prints, and how it fails."""
+    """The lines that a call prints, and its error."""
     try:
         f(*args)
     except CheckError as error:

@@ -1,4 +1,4 @@
-"""What is equal and not the same has another key; what is not plain data has none."""
+"""Equal data of another kind have another key; data that are not plain have none."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def warm():
 
 
 def both(op, operands, attrs, monkeypatch):
-    """What the general way makes, and the native call; None for what that declines."""
+    """The results of the general way and of the native call; None if the latter declines."""
     with monkeypatch.context() as context:
         context.setattr(eager, "applied", lambda *_: None)
         wanted = record(op, operands, attrs)
@@ -46,7 +46,7 @@ def attributes(attrs):
 
 
 def forms(saved):
-    """What is saved, with shapes in place of arrays."""
+    """The saved values, with shapes in place of arrays."""
     return [forms(x) if type(x) is tuple else x.shape if isinstance(x, np.ndarray) else x for x in saved]
 
 
@@ -83,7 +83,7 @@ def test_applied_is_recorded(op, recorded, monkeypatch):
 
 
 def shown(op, operands, attrs):
-    """What ``eager.shown`` makes of the arrays that an op returns."""
+    """The tensors that ``eager.shown`` makes of the arrays that an op returns."""
     payloads = [x.payload for x in operands]
     recipe = eager.prepare(op, payloads, attrs)
     return None if recipe.casts else eager.shown(recipe, recipe.run(*payloads), *operands)

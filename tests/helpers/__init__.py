@@ -1,1 +1,1 @@
-"""What proofs share: examples, random programs, hostile values, planted defects, and the writers of generated pages."""
+"""Parts of proofs: examples, random programs, hostile values, planted defects, and the writers of generated pages."""

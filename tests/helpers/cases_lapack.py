@@ -47,7 +47,7 @@ def positive(x: Any) -> Any:
 
 
 def signless(q: Any) -> Any:
-    """What of orthonormal columns does not depend on their signs."""
+    """The part of orthonormal columns that does not depend on their signs."""
     return q * q
 
 

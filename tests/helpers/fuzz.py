@@ -56,7 +56,7 @@ class NotDifferentiable(Exception):
 
 
 class Outcome(NamedTuple):
-    """What became of a call: results as arrays, or an error."""
+    """The outcome of a call: results as arrays, or an error."""
 
     results: list[Any] | None
     error: BaseException | None
@@ -176,7 +176,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def complaint(call: Call) -> str | None:
-    """What is wrong with a call; None if nothing is."""
+    """The complaint about a call; None if nothing is wrong."""
     outcomes = run(call)
     wrong = disagreement(outcomes)
     if wrong or any(outcome.error is not None for outcome in outcomes.values()):
@@ -185,7 +185,7 @@ def complaint(call: Call) -> str | None:
 
 
 def disagreement(outcomes: dict[str, Outcome]) -> str | None:
-    """What is wrong with the outcomes of one call, of which the first one is the eager engine's."""
+    """The disagreement between the outcomes of one call, of which the first one is the eager engine's."""
     told = "\n".join(f"    {way}: {outcome}" for way, outcome in outcomes.items())
     for way, outcome in outcomes.items():
         error = outcome.error

@@ -113,7 +113,7 @@ def draw_parts(random: random.Random) -> tuple[Callable[[Any], Callable[..., Any
 
 
 def draw_arrays(random: random.Random, rng: np.random.Generator, dtype: str, least: int = 1) -> list[np.ndarray]:
-    """What parts are given."""
+    """Arrays for the parts of a program."""
     n, m, k = (max(random.choice(SIZES), least) for _ in range(3))
     if random.random() < 0.25:
         n, m, k = random.choice([(random.choice(LONG), m % 9 + 2, k % 9 + 2), (n % 9 + 2, random.choice(LONG), 3)])

@@ -123,7 +123,7 @@ def rows(seed: int, names: list[str] | None = None) -> dict[str, Callable[[int],
 
 
 def complaint(call: Call) -> str | None:
-    """What is wrong with what becomes of a call; None if nothing is."""
+    """The complaint about the outcome of a call; None if nothing is wrong."""
     before, error = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, None
     signal.signal(signal.SIGPROF, _late)
     start = time.process_time()
@@ -157,7 +157,7 @@ def complaint(call: Call) -> str | None:
 
 
 def objection(error: BaseException) -> str | None:
-    """What is wrong with an error; None if nothing is."""
+    """The objection to an error; None if there is none."""
     if isinstance(error, CompileError):
         return f"a kernel that its arguments break: {str(error)[:200]}"
     if isinstance(error, TwingradError):
@@ -177,7 +177,7 @@ def objection(error: BaseException) -> str | None:
 
 
 def _tidy(call: Call) -> None:
-    """What a call may have switched, and the blocks in which a script was interrupted."""
+    """Undo the switches of a call, and leave the blocks in which a script was interrupted."""
     for block in reversed(getattr(call, "open", [])):
         with contextlib.suppress(Exception):
             block.__exit__(None, None, None)
@@ -242,7 +242,7 @@ def run_scripts(seed: int, numbers: Iterable[int], seconds: float, limit: int, t
 
 
 def uncalled(names: dict[str, Any], run: Callable[[], Any]) -> list[str]:
-    """Which of some functions and classes, by name, do not run their own code while something runs."""
+    """Functions and classes, by name, that do not run their own code while something runs."""
     seen: set[Any] = set()
     _watch[:] = [lambda frame, event, _: seen.add(frame.f_code) if event == "call" else None]
     try:

@@ -1,4 +1,4 @@
-"""What the steps of hostile scripts draw from, and steps about objects: modules, optimisers, loaders, files."""
+"""Objects for the steps of hostile scripts, and steps about objects: modules, optimisers, loaders, files."""
 
 # Calls that break types on purpose.
 # mypy: disable-error-code="misc, assignment, index, dict-item, return-value, attr-defined"
@@ -59,7 +59,7 @@ _OF_DISTRIBUTIONS = ["sample", "rsample", "log_prob", "cdf", "icdf", "entropy", 
 
 
 class Stop(Exception):
-    """What the user's own code in a script raises."""
+    """An exception of the user's own code in a script."""
 
 
 class Draws:

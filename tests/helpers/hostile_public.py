@@ -297,7 +297,7 @@ def code_of(value: Any) -> Any:
 
 
 def instance_of(name: str, kind: Any) -> Callable[[], Any] | None:
-    """What makes an instance of a class; None for one that nobody makes."""
+    """The maker of a class's instances; None for a class that nobody makes."""
     if name in INSTANCES:
         return INSTANCES[name]
 

@@ -15,7 +15,7 @@ import dynamic
 
 
 class Raised(Exception):
-    """What the methods of a hostile object raise: it has to reach the caller as it is."""
+    """An exception of a hostile object's methods: it has to reach the caller as it is."""
 
 
 class Raising:

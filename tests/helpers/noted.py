@@ -1,4 +1,4 @@
-"""What a random program has noted, and where two runs of it disagree."""
+"""Notes of a random program, and where two runs of it disagree."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class PipeRanks:
 
 
 def run(program: Callable[[PipeRanks], Any], size: int) -> list[Any]:
-    """What a program returns in each of `size` forked processes."""
+    """The results of a program in each of `size` forked processes."""
     context = multiprocessing.get_context("fork")
     pipes: list[dict[int, Any]] = [{} for _ in range(size)]
     for i in range(size):

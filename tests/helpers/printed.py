@@ -1,4 +1,4 @@
-"""What PyTorch 2.13 prints for these arrays, without the "torch." before dtypes.
+"""PyTorch 2.13's text of these arrays, without the "torch." before dtypes.
 
 Made with ``repr(torch.tensor(array)).replace("torch.", "")``; lines are broken alike.
 """

@@ -1,4 +1,4 @@
-"""Which proofs a run makes: the core of each (`--quick`), one dtype per example (the plain command), or all (`--all`).
+"""The proofs of a run: the core of each (`--quick`), one dtype per example (the plain command), or all (`--all`).
 
 Examples that differ in a dtype or a way only are rotated: each has one choice in every run, so that all choices occur
 over the examples, and its other choices are `slow`. What is chosen depends on the example's name alone.

@@ -323,7 +323,7 @@ class Program:
         self.keep(f"{name}.detach()", lambda: x.detach())
 
     def branch(self) -> None:
-        """What happens depends on a value."""
+        """A branch by a value."""
         name, x = self.pick()
         self.note(f"if {name}.sum() > 0", bool(x.detach().sum().item() > 0))
         if x.detach().sum().item() > 0:

@@ -246,7 +246,7 @@ SIZES = [(4, 3), (2, 2), (3, 2), (2, 3), (3, 1), (1, 3), (0, 2), (2, 0), (1, 1),
 
 
 class Outcome(NamedTuple):
-    """What of a call engines agree on: plain facts, and arrays by name; or the error."""
+    """The facts of a call on which engines agree: plain ones, and arrays by name; or the error."""
 
     facts: Any
     arrays: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What differs from PyTorch on purpose; see `tests.oracle.functions_against_torch`."""
+"""Differences from PyTorch on purpose; see `tests.oracle.functions_against_torch`."""
 
 from __future__ import annotations
 

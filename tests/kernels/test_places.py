@@ -85,7 +85,7 @@ def test_each_index_is_checked_to_its_last_element(rows, operand):
 
 
 def test_indices_of_nothing_are_not_checked():
-    """What broadcasts to no place names none."""
+    """An index that broadcasts to no place names none."""
     args = coordinates.place_args((5, 2), 0, [(3, 1), (3, 0)])
     out = np.full(10, 7, np.float32)
     buffers = [np.zeros(1, np.float32), np.full((3, 1), 99), np.zeros((3, 0), np.int64), out]
@@ -148,7 +148,7 @@ def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
 @pytest.mark.parametrize("wrap", [False, True])
 def test_the_ends_of_what_is_right(dtype, wrap):
-    """Whatever integers there are, at any place of a vector: compared as Python compares them."""
+    """Integers of all kinds, at any place of a vector, are compared as Python compares them."""
     info = np.iinfo(dtype)
     ends = {info.min, info.min + 1, info.max, info.max - 1, 2**31 - 1, -(2**31)}
     for extent in (0, 1, 5, 2**20, 2**40):

@@ -1,4 +1,4 @@
-"""What a program has computed, as one number: the bits of all tensors that it holds when it ends.
+"""The result of a program as one number: the bits of all tensors that it holds when it ends.
 
 ``python -m tests.mechanics.digest`` runs every program in a process that has only `static` imported; names and numbers
 come out as JSON. `test_mechanics.py` compares them with those in `dynamic`. With ``--pages`` it runs every page of the

@@ -1,4 +1,4 @@
-"""What programs see of the graph, and which tensors a pass is asked for."""
+"""The graph as programs see it, and the tensors that a pass is asked for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which hooks run, in which order, and what they see and change."""
+"""Hooks: which of them run, in which order, and what they see and change."""
 
 import gc
 import weakref

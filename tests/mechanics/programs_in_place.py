@@ -45,7 +45,7 @@ def a_write_to_the_base_reaches_its_views(tw):
 
 
 def rows_of_a_buffer(tw):
-    """What was not differentiated becomes so by a write to a part of it."""
+    """A buffer that was not differentiated becomes so by a write to a part of it."""
     out, h = tw.zeros(3, 2), _leaf(tw, 1.0, 2.0)
     for t in range(3):
         out[t] = h * t

@@ -1,4 +1,4 @@
-"""What switches recording: contexts, decorators, generators, threads and tasks."""
+"""Switches of recording: contexts, decorators, generators, threads and tasks."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What PyTorch's users see of functions: the names of nodes, and between which nodes they stand."""
+"""Functions as PyTorch's users see them: the names of nodes, and between which nodes they stand."""
 
 
 def _matrix(tw):

@@ -1,4 +1,4 @@
-"""What pack hooks see, and that backward passes of every order use what unpack hooks return."""
+"""Pack hooks see these values, and backward passes of every order use the results of unpack hooks."""
 
 import pytest
 

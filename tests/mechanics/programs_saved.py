@@ -1,4 +1,4 @@
-"""What is saved for backward: hooks on it, and when it is freed."""
+"""Values saved for backward: hooks on them, and when they are freed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which shapes `view` gives, by the strides of what it is asked of, and what is written through such views."""
+"""Shapes that `view` gives, by the strides of its operand, and writes through such views."""
 
 import numpy as np
 import pytest

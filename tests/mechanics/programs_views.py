@@ -187,7 +187,7 @@ def splits_by_their_names(tw):
 
 
 def parts_between_indices_are_slices(tw):
-    """Those of `tensor_split`, by number or by index, may be written where those of `split` may not."""
+    """Parts of `tensor_split`, by number or by index, may be written where those of `split` may not."""
     cuts = {
         "tensor_split": [
             lambda x: x.tensor_split(2, 1),

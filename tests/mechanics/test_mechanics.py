@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def in_static(*arguments):
-    """What a process has found that imports `static` only."""
+    """The findings of a process that imports `static` only."""
     command = [sys.executable, "-m", "tests.mechanics.digest", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -328,7 +328,7 @@ def test_bounds_of_hardtanh_must_not_cross():
 
 
 def test_a_sequence_calls_what_hangs_in_its_modules():
-    """What may be left out of a call between two modules is left out only where nobody asks for it."""
+    """Steps of a call between two modules are left out only where nobody asks for them."""
     seen = []
 
     class Called(tw.nn.Identity):

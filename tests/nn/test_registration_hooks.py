@@ -55,7 +55,7 @@ def test_the_older_name_of_the_backward_hook_of_all_modules(engine):
 
 @pytest.mark.parametrize("engine", [dynamic, static])
 def test_a_module_does_not_contain_itself(engine):
-    """What goes through all modules would not come back: it is refused where it is made, and nothing is changed."""
+    """A walk through all modules would not come back: the module is refused, and nothing is changed."""
     nn = engine.nn
     net = nn.Sequential(nn.Linear(2, 2), nn.ModuleList([nn.ModuleDict({"deep": nn.Sequential(nn.Tanh())})]))
     deep = net[1][0]["deep"]

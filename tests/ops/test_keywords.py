@@ -11,7 +11,7 @@ ROWS = np.array([[1.5, 2.0, -3.0], [4.0, 0.5, 6.0]], np.float32)
 
 
 def both(program, *arrays):
-    """What eager and compiled runs of a program return, after their bits have been compared."""
+    """The results of eager and compiled runs of a program, after their bits have been compared."""
     eager = program(*map(tw.tensor, arrays)).numpy()
     compiled = np.asarray(static.function(program)(*arrays))
     assert eager.dtype == compiled.dtype

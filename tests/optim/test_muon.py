@@ -49,7 +49,7 @@ def test_steps_are_those_of_the_formula(options, shape, dtype):
 
 
 def test_a_step_is_that_of_the_exact_iteration_to_two_digits():
-    """Which acts on singular values alone."""
+    """The iteration acts on singular values alone."""
     g = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32)
     p = tw.nn.Parameter(np.zeros((6, 4), np.float32))
     p.grad = tw.tensor(g)

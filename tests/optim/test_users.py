@@ -1,4 +1,4 @@
-"""What users add to optimisers: their own steps, hooks, and gradients through steps."""
+"""Users' additions to optimisers: their own steps, hooks, and gradients through steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is fitted for erfc and erfinv; see `tests.oracle.fit`."""
+"""Fits for erfc and erfinv; see `tests.oracle.fit`."""
 
 from __future__ import annotations
 

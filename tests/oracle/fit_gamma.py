@@ -1,4 +1,4 @@
-"""What is fitted for lgamma, digamma and polygamma; see `tests.oracle.fit`."""
+"""Fits for lgamma, digamma and polygamma; see `tests.oracle.fit`."""
 
 from __future__ import annotations
 

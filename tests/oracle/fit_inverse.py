@@ -1,4 +1,4 @@
-"""What is fitted for the inverse trigonometric functions; see `tests.oracle.fit`."""
+"""Fits for the inverse trigonometric functions; see `tests.oracle.fit`."""
 
 from __future__ import annotations
 

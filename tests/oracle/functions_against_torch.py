@@ -121,7 +121,7 @@ NN_FIRST = frozenset(surface.NN_FUNCTIONS) - {"relu", "sigmoid", "tanh", "selu",
 
 
 class Result:
-    """What a call did: its outputs and gradients as arrays, or its error."""
+    """The result of a call: its outputs and gradients as arrays, or its error."""
 
     def __init__(self, module: Any, call: Drawn, grad: bool) -> None:
         self.error: Exception | None = None

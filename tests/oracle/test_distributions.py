@@ -74,7 +74,7 @@ def make(tw, name, arguments=None):
 
 
 def told(method, *arguments):
-    """What a family has of a method, None if it has none."""
+    """The result of a family's method, None if it has none."""
     try:
         return np.asarray(method(*arguments))
     except NotDefinedError:

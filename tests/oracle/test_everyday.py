@@ -182,7 +182,7 @@ def test_refuses(what):
 
 
 def test_kernels_that_index_refuse_shapes_that_do_not_belong_together():
-    """What public functions guard, ops refuse themselves: nothing reads or writes out of bounds."""
+    """Ops refuse themselves the operands that public functions guard: nothing reads or writes out of bounds."""
     x, short = wrap(np.zeros((4, 5))), wrap(np.zeros((2, 5)))
     index, row = wrap(np.zeros((4, 5), np.int64)), wrap(np.zeros(7, np.int64))
     calls = [

@@ -1,4 +1,4 @@
-"""What LAPACK computes: against numpy and SciPy, errors in PyTorch's words, and where programs call it."""
+"""LAPACK's results: against numpy and SciPy, errors in PyTorch's words, and where programs call it."""
 
 import threading
 

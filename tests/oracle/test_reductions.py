@@ -173,7 +173,7 @@ def test_positions_in_large_integers():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(5000,), (3000, 7), (7, 3000), (2, 1500, 3), (1025, 1030)], ids=str)
 def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
-    """What the eager engine runs as one kernel, written out with ops, where blocks and tiles meet."""
+    """One kernel of the eager engine, written out with ops, where blocks and tiles meet."""
     x = mixed(RNG, shape, dtype, 0.0005)
     for dim in range(x.ndim):
         t = wrap(x)

@@ -121,7 +121,7 @@ def test_logcumsumexp_of_infinities():
 
 
 def test_second_derivatives_of_logcumsumexp_of_large_numbers():
-    """Those of the same numbers less 1000: it is the same function, shifted."""
+    """The derivatives are those of the same numbers less 1000: it is the same function, shifted."""
 
     def second(values):
         x = wrap(np.array(values), requires_grad=True)

@@ -14,7 +14,7 @@ from tests.helpers.proofs import each
 
 
 def halves(x, axis):
-    """What `chunk` gives for two parts: the first one is the larger."""
+    """The two parts of `chunk`: the first one is the larger."""
     return np.split(x, [-(-x.shape[axis] // 2)], axis)
 
 

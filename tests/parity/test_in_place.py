@@ -145,7 +145,7 @@ def test_second_order():
 
 @pytest.mark.parametrize("tw", [dynamic, static], ids=lambda tw: tw.__name__)
 def test_what_repeats_is_written_once(tw):
-    """What `expand` shows takes one value for all that is one element, and no others, also without history."""
+    """An element that `expand` repeats takes one value for all of its places, and no others, also without history."""
     mask = np.array([[True, False], [False, False]])
 
     def filled(x):

@@ -1,4 +1,4 @@
-"""What programs do besides calling ops: numbers, structures, slices, writes in place, gradients of gradients."""
+"""Programs besides their ops: numbers, structures, slices, writes in place, gradients of gradients."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def accumulated(x, y):
 
 
 def gradients_under_other_names(x, y):
-    """What views, lists, other leaves and aliases see of a gradient that is added to, overwritten, and replaced."""
+    """A gradient that is added to, overwritten and replaced, as views, lists, other leaves and aliases see it."""
     leaf, other = x.clone().requires_grad_(), y.clone().requires_grad_()
     (leaf * y).sum().backward()
     held = [leaf.grad]

@@ -1,4 +1,4 @@
-"""What reduces, at every size where the order of a sum changes, over every choice of dimensions, of special values."""
+"""Reductions at every size where the order of a sum changes, over every choice of dimensions, of special values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a function returns: which results are one tensor, what history they have, and their gradients."""
+"""Results of a function: which of them are one tensor, what history they have, and their gradients."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool], name: str) -> Any:
-    """What of two calls the engines agree on: structure and history as text, and arrays."""
+    """The facts of two calls on which the engines agree: structure and history as text, and arrays."""
     said: list[Any] = []
     arrays: list[Any] = []
     c = dynamic.tensor([2.0, 3.0, 4.0], requires_grad=needs[1])

@@ -1,4 +1,4 @@
-"""What a trace follows without memory: views, parts, repetitions, writes, derived sizes; and ints that are numpy's."""
+"""Facts that a trace follows without memory: views, parts, repetitions, writes, derived sizes; numpy's ints."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _of_zeros(f: Any, size: tuple[int, int]) -> Any:
 
 
 class Index:
-    """What Python takes for an int."""
+    """An object that Python takes for an int."""
 
     def __init__(self, n: int) -> None:
         self.n = n

@@ -1,4 +1,4 @@
-"""What the other side of `test_other_processes.py` runs; a module that every process can import."""
+"""The other side of `test_other_processes.py`; a module that every process can import."""
 
 import importlib
 
@@ -31,7 +31,7 @@ def total(x):
 
 
 def results(name, held):
-    """What goes on from here: numbers whose bits are compared."""
+    """The numbers of a run that goes on from here; their bits are compared."""
     tw = importlib.import_module(name)
     tw.manual_seed(7)
     found = []

@@ -1,4 +1,4 @@
-"""What Python has to know of an imported model: scales, sizes as floats, numbers that decide. Results are numpy's."""
+"""Constants of an imported model that Python reads: scales, sizes as floats, numbers that decide, as numpy's."""
 
 import numpy as np
 import pytest

@@ -60,7 +60,7 @@ class Server:
             return response.read().decode()
 
     def wait_for(self, path, ready):
-        """What is answered once it is ready: the server reads files in the background."""
+        """The server's answer once it is ready: it reads files in the background."""
         for _ in range(100):
             answer = json.loads(self.get(path))
             if ready(answer):

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps for running its function again is watched like values that an op has saved."""
+"""Values that a checkpoint keeps for running its function again are watched like those that an op has saved."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What is refused in a mapped function is refused in the words for one example."""
+"""Refusals in a mapped function have the words for one example."""
 
 import pytest
 

@@ -8,7 +8,7 @@ import static
 
 
 def test_one_row_at_a_time_is_no_batch():
-    """What `vmap` refuses, such as a size that depends on the data, a pullback may do."""
+    """A pullback may do things that `vmap` refuses, such as a size that depends on the data."""
 
     class Nonzero(dynamic.autograd.Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""What a C library promises, asked by a C program: processors, sizes, memory, error codes, threads, no libraries."""
+"""Promises of a C library, asked by a C program: processors, sizes, memory, error codes, threads, no libraries."""
 
 import os
 import platform

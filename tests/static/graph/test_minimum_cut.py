@@ -26,7 +26,7 @@ def network(rng: random.Random) -> tuple[dict[tuple[int, int], float], int]:
 
 
 def by_scipy(edges: dict[tuple[int, int], float], count: int) -> list[bool]:
-    """What a maximum flow leaves within reach of the source."""
+    """The nodes that a maximum flow leaves within reach of the source."""
     prices = np.array(list(edges.values()))
     finite = np.isfinite(prices)
     capacities = np.full(len(prices), _INFINITE, np.int32)

@@ -270,7 +270,7 @@ def gradients_with(budget):
 
 
 def own_bytes(f):
-    """What a function keeps that would not exist otherwise."""
+    """Bytes that a function keeps, and that would not exist otherwise."""
     halves = f.newest.op.halves
     given = {value.key for value in (*halves.forward.inputs, *halves.forward.outputs[: f.newest.op.results])}
     return sum(int(np.prod([int(n) for n in v.shape])) * v.dtype.itemsize for v in halves.kept if v.key not in given)

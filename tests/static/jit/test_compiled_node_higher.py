@@ -133,7 +133,7 @@ def test_what_is_linear_has_a_history_if_its_cotangent_has_one():
 
 
 def test_an_absent_cotangent_is_not_zero():
-    """What only a result without one depends on gets nothing; nan times zero does not reach the others."""
+    """An input of a result without a cotangent gets nothing; nan times zero does not reach the others."""
     found = []
     for engine in dynamic, static:
         x, w = leaf(np.zeros(3, F32)), leaf(np.ones(3, F32))

@@ -1,4 +1,4 @@
-"""What fusion is for: which programs become one kernel, and what keeps nodes apart."""
+"""The gain of fusion: which programs become one kernel, and what keeps nodes apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed when: a program keeps no more than it needs between its products."""
+"""The order of computing: a program keeps no more than it needs between its products."""
 
 import numpy as np
 

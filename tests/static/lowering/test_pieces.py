@@ -26,7 +26,7 @@ def names(compiled):
 
 
 def nbytes(compiled):
-    """What the kernels of a function read and write."""
+    """Bytes that the kernels of a function read and write."""
     return sum(kernel.reads + kernel.writes for kernel in compiled.explain().kernels)
 
 

@@ -61,7 +61,7 @@ def block(tw, **options):
 
 
 def two_calls(program, tw, **options):
-    """What two calls give and leave behind, and the function."""
+    """The results and traces of two calls, and the function."""
     call, given, state = program(tw, **options)
     results = [call(*given), call(*given[::-1])]
     results = [x for result in results for x in (result if isinstance(result, (tuple, list)) else (result,))]

@@ -1,4 +1,4 @@
-"""What a compiled function tells about itself: `explain()`, `dump()`, retraces; and users' own passes."""
+"""A compiled function about itself: `explain()`, `dump()`, retraces; and users' own passes."""
 
 import re
 

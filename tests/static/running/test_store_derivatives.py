@@ -28,7 +28,7 @@ def second(f, *arrays, wanted=(True, True)):
 
 
 def made(monkeypatch):
-    """What is lowered from here on."""
+    """Programs that are lowered from here on."""
     found = []
     lower = lowered_program.LoweredProgram
 

@@ -1,4 +1,4 @@
-"""What looks at programs looks at runs of sessions: debug, nan_watch, compare, explain, anomalies, profiles."""
+"""Tools that look at programs look at runs of sessions: debug, nan_watch, compare, explain, anomalies, profiles."""
 
 import io
 

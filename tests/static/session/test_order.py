@@ -39,7 +39,7 @@ def draw(rng: random.Random) -> list[Made]:
 
 
 def expected(program: list[Made], fetches: list[int], values: list[float]) -> list[float | None]:
-    """What a run returns; changes the values of the variables."""
+    """The result of a run; changes the values of the variables."""
     needed: set[int] = set()
     stack = list(fetches)
     while stack:

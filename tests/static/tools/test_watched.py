@@ -1,4 +1,4 @@
-"""What watches programs, and hooks, around and inside compiled functions: it works, or it says that it does not."""
+"""Watchers of programs, and hooks, around and inside compiled functions: each works, or says that it does not."""
 
 import sys
 

@@ -146,7 +146,7 @@ def test_what_may_fail_or_never_end_waits_for_the_decision_before_it():
 
 
 def test_a_check_behind_a_decision_waits_for_it_though_it_could_run_before():
-    """What writes state is put off, here also what decides; the check of the index does not overtake it."""
+    """Nodes that write state wait, here also those that decide; the check of the index does not overtake them."""
     seen = Buffer(np.zeros(3, np.float32))
 
     @static.function(control_flow="guard")

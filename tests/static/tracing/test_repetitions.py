@@ -1,4 +1,4 @@
-"""What is recorded once and copied is what recording each time gives."""
+"""A part that is recorded once and copied is the part that recording each time gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace remembers of an op's operands, and of sizes, is what working it out each time gives."""
+"""A trace's memory of an op's operands, and of sizes, is equal to working them out each time."""
 
 from __future__ import annotations
 
