@@ -13,7 +13,7 @@ implementation                               what becomes of a call
 `common.evaluate.straight_line`              a line of a gradient rule for operands of some shapes
 `common.transforms.batching`                 one call outside, for all examples of a batch (`vmap`)
 `common.optim.fused_step`                    a line of the kernel of an optimiser's update
-`dynamic.eager.forms`                        which op a method calls, and with which attributes
+`dynamic.eager.views`                        which op a method calls, and with which attributes
 `dynamic.eager.remembered`                   a line of the ops that a public function comes to
 ===========================================  ==========================================================
 
