@@ -58,6 +58,10 @@ class DelayedOp(NamedTuple):
         return self.dtype.kind == "f" and self.op.result != "bool" and floats
 
 
+_NARROW = 16
+"""Rows with fewer elements fill no vector; costly functions of such are computed from a result that lies flat."""
+
+
 class Fused(NamedTuple):
     """A kernel: its builtin, which declines what is not contiguous, what takes any layout, and the terms they read."""
 
@@ -84,7 +88,7 @@ def fused(root: Any) -> Fused | None:
         kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused", False)
         return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
     classes, ints = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
-    if None in classes:
+    if None in classes or (len(ints) > 1 and ints[1] < _NARROW and any(op.costly for op, _ in program)):
         return None
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -10,6 +11,8 @@ from common.core.op import REGISTRY, Op
 from common.core.operators import install
 from common.evaluate.fused_lines import DelayedOp
 from common.evaluate.fused_rows import DelayedReduction
+
+_VARIABLE = re.compile(r"\bv\d+\b")
 
 
 class NotStraightError(Exception):
@@ -62,3 +65,13 @@ class Term:
 def give_operators() -> None:
     """Let terms have operators, when the first is made: by then the registry has ops."""
     install(Term, REGISTRY, comparisons=False)
+
+
+def released(lines: Sequence[str]) -> list[str]:
+    """Lines that forget each variable behind the last one that names it: its memory serves what follows."""
+    named = [{*_VARIABLE.findall(line)} for line in lines]
+    out = []
+    for at, line in enumerate(lines):
+        done = named[at].difference(*named[at + 1 :]) if at + 1 < len(lines) else ()
+        out += [line, *(f"{x} = None" for x in sorted(done))]
+    return out

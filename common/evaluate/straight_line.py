@@ -29,10 +29,11 @@ from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.known_numbers import by_values
-from common.evaluate.line_terms import NotStraightError, Term, give_operators
+from common.evaluate.line_terms import NotStraightError, Term, give_operators, released
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
+Step = tuple[Op, Sequence[Any], Mapping[str, Any], Sequence[str]]
 
 #: Terms are never seen by users, so expansions of up to this many elements are written out: views cost more.
 SMALL = 1 << 14
@@ -229,7 +230,38 @@ def straight_forward(self: Recipe) -> Callable[..., Any] | None:
         self.spec = tuple(term.spec for term in out) if isinstance(out, tuple) else out.spec
     except Exception:  # what is not special to terms comes again from the arrays
         return None
-    return trail.function(f"forward({', '.join(names)})", [*trail.lines, f"return {texts}"])
+    return trail.function(f"forward({', '.join(names)})", released([*trail.lines, f"return {texts}"]))
+
+
+def straight_steps(
+    specs: Mapping[str, Spec], steps: Sequence[Step], results: Sequence[str]
+) -> Callable[..., tuple[np.ndarray, ...]] | None:
+    """``f(*arrays)``: ops one after the other, and the results asked for; None if they follow from more than forms.
+
+    Parameters
+    ----------
+    specs : of the arrays, by name.
+    steps : op, operands, attributes, and names of the results; an operand is a name, a number, or an array.
+    results : names of those asked for.
+    """
+    trail = _Trail(by_rows=True)
+    terms = {name: Term(name, spec, trail) for name, spec in specs.items()}
+
+    def term(x: Any) -> Any:
+        if isinstance(x, str):
+            return terms[x]
+        return Term(trail.name(x), Spec(x.shape, x.dtype), trail) if isinstance(x, np.ndarray) else x
+
+    try:
+        for op, operands, attrs, names in steps:
+            made = trail.record(op, [term(x) for x in operands], attrs)
+            terms.update(zip(names, made if isinstance(made, tuple) else (made,), strict=True))
+        texts = trail.results([terms[name] for name in results])
+    except Exception:  # what is not special to terms comes again from the arrays
+        return None
+    lines = [*trail.lines, f"return ({''.join(f'{text}, ' for text in texts)})"]
+    made_of: Callable[..., tuple[np.ndarray, ...]] = trail.function(f"forward({', '.join(specs)})", released(lines))
+    return made_of
 
 
 def _spec(form: Any) -> Any:

@@ -14,6 +14,7 @@ from common.core.interpretation import Interpretation
 from common.core.op import Op
 from common.core.spec import Spec, numel
 from common.evaluate.specialise import NUMBERS, Recipe, recipe
+from common.evaluate.straight_line import straight_steps
 from common.runtime.tape_state import KnownLine
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.record import record
@@ -151,6 +152,7 @@ class OpLine(Interpretation):
                 if node.attrs is not attrs:  # shown under the function's name
                     scope[f"n{at}_{i}"] = known_attrs(node.attrs.node_name) if not node.attrs else node.attrs
                     lines.append(f"    if {name}.grad_fn is not None: {name}.grad_fn.attrs = n{at}_{i}")
+            lines += [f"    {x} = None" for x in self.done_with(at, parts)]
         names = [x.name for x in parts]
         lines += [f"    {x}.copy_({y})" for x, y in self.writes.items()]
         lines.append(
@@ -183,6 +185,13 @@ class OpLine(Interpretation):
         names = [x.name for x in self.operands if type(x) is StandIn]
         return sorted(names, key=lambda x: x not in self.writes)
 
+    def done_with(self, at: int, parts: Sequence[StandIn]) -> list[str]:
+        """The names of results that nothing reads after a step: their memory is free for what follows."""
+        later = {x.removesuffix(_DETACHED) for i in range(at + 1, len(self.steps)) for x in self.given(i)}
+        later |= {x.name.removesuffix(_DETACHED) for x in parts} | {*self.writes.values()}
+        now = {x.removesuffix(_DETACHED) for x in self.given(at)} & {x for step in self.steps[:at] for x in step[4]}
+        return sorted(({*self.steps[at][4]} | now) - later)
+
     def given(self, at: int) -> list[str]:
         """The names of an op's operands."""
         operands = self.steps[at][1]
@@ -195,7 +204,7 @@ class OpLine(Interpretation):
         """
         shown = {x.removesuffix(_DETACHED) for x in (*(x.name for x in parts), *self.writes.values())}
         for at in reversed(range(len(self.steps))):
-            if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
+            if self.may_show(at) and shown & set(self.steps[at][4]):
                 shown.add(self.given(at)[0].removesuffix(_DETACHED))
         operands = [x.name for x in self.operands if type(x) is StandIn]
         if shown & set(operands):
@@ -203,10 +212,63 @@ class OpLine(Interpretation):
         scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
         wanted = " or ".join(f"{x}._requires_grad" for x in operands)
         lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
-        inner = [f"p_{x} = {x}.payload" for x in operands]
-        for at, (op, _, _, _, names) in enumerate(self.steps):
+        inner = self.straight(shown, scope) or self.one_by_one(shown, parts, scope)
+        results = [x.name for x in parts]
+        lines += [*(f"        {line}" for line in inner), "    except Exception: pass", "    else:"]
+        lines += [f"        {x}.copy_({y})" for x, y in self.writes.items()]
+        lines.append(f"        return made(({', '.join(results)},))" if several else f"        return {results[0]}")
+        return [f"    {line}" for line in lines]
+
+    def may_show(self, at: int) -> bool:
+        """Whether results of a step may be views of its first operand, or parts of it, as those of a split."""
+        op, operands, attrs, _, names = self.steps[at]
+        if op.kind != "composite" or len(names) == 1:
+            return op.kind == "view"
+        assert op.forward is not None
+        inner = OpLine([x.payload.spec if type(x) is StandIn else x for x in operands])
+        try:
+            made = {x.name for x in op.forward(*inner.operands, **attrs)}
+        except Exception:  # it follows from more than forms
+            return True
+        views = {name for step in inner.steps if step[0].kind == "view" for name in step[4]}
+        return not made.isdisjoint([*views, *(x.name for x in inner.operands if type(x) is StandIn)])
+
+    def straight(self, shown: set[str], scope: dict[str, Any]) -> list[str]:
+        """Text that applies the ops as straight lines, then to tensors those that make the caller's views; or nothing.
+
+        Parameters
+        ----------
+        shown : names of results that become tensors.
+        """
+        views = [at for at, step in enumerate(self.steps) if self.may_show(at) and shown & {*step[4]}]
+        viewed = {name for at in views for name in self.steps[at][4]}
+        steps: list[tuple[Op, list[Any], Attrs, list[str]]] = []
+        for at, (op, operands, attrs, _, names) in enumerate(self.steps):
+            given = [x.name.removesuffix(_DETACHED) if type(x) is StandIn else _plain(x) for x in operands]
+            if at not in views:
+                if viewed & {x for x in given if type(x) is str}:
+                    return []
+                steps.append((op, given, attrs, names))
+        specs = {x.name: x.payload.spec for x in self.operands if type(x) is StandIn}
+        asked = sorted(shown - viewed)
+        made = straight_steps(specs, steps, asked) if len(steps) > 1 else None
+        if made is None:
+            return []
+        scope["straight"] = made
+        lines = [f"{''.join(f'p_{x}, ' for x in asked)} = straight({', '.join(f'{x}.payload' for x in specs)})"]
+        lines += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in asked]
+        lines += [f"{x} = wrap(p_{x})" for x in asked]
+        for at in views:
+            read = ", ".join(x.removesuffix(_DETACHED) for x in self.given(at))
+            lines.append(f"{', '.join(self.steps[at][4])} = record(op{at}, ({read},), a{at})")
+        return lines
+
+    def one_by_one(self, shown: set[str], parts: Sequence[StandIn], scope: dict[str, Any]) -> list[str]:
+        """Text that applies the ops to arrays one after the other."""
+        inner = [f"p_{x.name} = {x.name}.payload" for x in self.operands if type(x) is StandIn]
+        for at, (*_, names) in enumerate(self.steps):
             given = [x.removesuffix(_DETACHED) for x in self.given(at)]
-            if _may_show(op) and shown & set(names):
+            if self.may_show(at) and shown & set(names):
                 inner.append(f"{', '.join(names)} = record(op{at}, ({', '.join(given)},), a{at})")
                 inner += [f"p_{x} = {x}.payload" for x in names]
                 continue
@@ -223,11 +285,8 @@ class OpLine(Interpretation):
                 inner += [f"{made} = {one}"] if one != made else []
             inner += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in names]
             inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
-        results = [x.name for x in parts]
-        lines += [*(f"        {line}" for line in inner), "    except Exception: pass", "    else:"]
-        lines += [f"        {x}.copy_({y})" for x, y in self.writes.items()]
-        lines.append(f"        return made(({', '.join(results)},))" if several else f"        return {results[0]}")
-        return [f"    {line}" for line in lines]
+            inner += [f"p_{x} = None" for x in self.done_with(at, parts)]
+        return inner
 
 
 def lie_apart(tensors: Sequence[Any], written: int) -> bool:
@@ -238,11 +297,6 @@ def lie_apart(tensors: Sequence[Any], written: int) -> bool:
             if z is x or ((x.base is not None or z.base is not None) and np.may_share_memory(x, z)):
                 return False
     return True
-
-
-def _may_show(op: Op) -> bool:
-    """Whether results may be views of the operand, or parts of it, as those of a split."""
-    return op.kind == "view" or (op.kind == "composite" and op.nout > 1)
 
 
 def _spec(found: Recipe) -> Any:
@@ -256,6 +310,11 @@ def _spec(found: Recipe) -> Any:
     return found.spec
 
 
+def _plain(x: Any) -> Any:
+    """A number, or the array of a constant."""
+    return x if type(x) in NUMBERS else np.array(x.payload if type(x) is Tensor else x)
+
+
 def _constant(x: Any) -> Any:
     """A number, or a tensor that nothing else writes to."""
-    return x if type(x) in NUMBERS else wrap(np.array(x.payload if type(x) is Tensor else x))
+    return x if type(x) in NUMBERS else wrap(_plain(x))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -186,6 +188,20 @@ def test_a_line_writes_to_operands_when_all_is_read(monkeypatch, recorded):
         mean.add_(1)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.sum().backward()
+
+
+def test_a_line_forgets_what_nothing_reads_any_more():
+    x = wrap(np.random.default_rng(0).normal(size=(1, 1, 300, 300)).astype(np.float32))
+    grid = wrap(np.random.default_rng(1).uniform(-1, 1, (1, 300, 300, 2)).astype(np.float32))
+    wanted = F.grid_sample(x, grid, align_corners=False).numpy()
+    for _ in range(remembered.OFTEN + 1):
+        F.grid_sample(x, grid, align_corners=False)
+    tracemalloc.start()
+    found = F.grid_sample(x, grid, align_corners=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_all_same_bits([found.numpy()], [wanted], "grid_sample")
+    assert peak < 30 * x.payload.nbytes  # all that is computed on the way is more than twice as much
 
 
 def test_modules_remember_their_functions(monkeypatch):

@@ -21,6 +21,7 @@ from common.ops.math.compare import clamp_max, clamp_min, ge, le, logical_and, w
 from common.ops.math.division import fmod
 from common.ops.math.rounding import floor, round
 from common.ops.shape.cat import stack
+from common.ops.shape.slices import select
 from common.ops.shape.view import expand, reshape, transpose
 
 
@@ -140,12 +141,12 @@ def grid_sample(
     flat = reshape(grid, (grid.shape[0], where_to, n))
     taps = []
     for d, m in enumerate(sizes):
-        place = _unnormalised(flat[:, :, n - 1 - d], m, align)
+        place = _unnormalised(select(flat, 2, n - 1 - d), m, align)
         if mode != "bicubic":
             place = _padded(place, m, padding_mode, align)
         if mode == "nearest":
             nearest = round(place)  # constant between jumps: a gradient of 0, not none
-            taps.append([(nearest, 1 - nearest * 0 if getattr(grid, "requires_grad", False) else None)])
+            taps.append([(nearest, 1 - nearest * 0)])
             continue
         first = floor(place)
         t = place - first
@@ -166,8 +167,7 @@ def grid_sample(
             index = within(whole(place), m) + index * m
             weight = share if weight is None else weight * share
         part = gather_(pixels, expand(reshape(index, (x.shape[0], 1, where_to)), shape), dim=2)
-        factor = to(good, dtype=x.dtype, x_dtype=good.dtype) if weight is None else where(good, weight, 0)
-        part = part * reshape(factor, (x.shape[0], 1, where_to))
+        part = part * reshape(where(good, weight, 0), (x.shape[0], 1, where_to))
         total = part if total is None else total + part
     return called(reshape(total, (*x.shape[:2], *grid.shape[1:-1])), f"GridSampler{n}DBackward0")
 
