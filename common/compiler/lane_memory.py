@@ -78,6 +78,8 @@ class LaneMemory(Expressions):
     """Reads and writes the elements of all lanes."""
 
     _lanes: LaneState | None = None
+    close = 0
+    """Accesses in close steps that need no mask: under one, elements would be gathered."""
 
     def _strided(self, base: Register, step: int) -> Register:
         """The places of all lanes."""
@@ -111,6 +113,7 @@ class LaneMemory(Expressions):
         width, whole = lanes.width, step * lanes.width
         if lanes.mask or kind.dtype == BOOL or step > CLOSE:
             return self._gather_lanes(container, kind, self._strided(base, step))
+        self.close += 1
         address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
         last = (width - 1) * step
@@ -163,6 +166,7 @@ class LaneMemory(Expressions):
         if lanes.mask or kind.dtype == BOOL or step > CLOSE:
             self._scatter_lanes(container, kind, self._strided(base, step), value)
             return
+        self.close += 1
         if value.lanes == 1:
             value = self.spread(value, width)
         address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"

@@ -6,7 +6,8 @@ at places ``64 - a + i`` that are further apart than a loop from ``a`` to ``min(
 given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places that are data,
 ``x[k[i]]``, or in steps whose length is not in the text, ``x[i * n]``. Each operation does in every lane what it does
 for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
-nothing outside is read or written. What computes much per element goes by masked vectors from the beginning. A number
+nothing outside is read or written. What computes much per element goes by masked vectors from the beginning, unless it
+reads or writes elements that are close to each other. A number
 of iterations that the text says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
@@ -119,9 +120,9 @@ class Vectors(LaneMemory, ABC):
                 self.variables[counter] = constant(first, INT64)
                 body(lanes, masked=False)
         else:
-            mark, before = self.mark(), self.cost
+            mark, before, close = self.mark(), self.cost, self.close
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            if self.cost - before >= COSTLY and not held:
+            if self.cost - before >= COSTLY and not held and self.close == close:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
             elif not held:  # a shorter vector, so that few elements cost less than many

@@ -29,8 +29,8 @@ from static.lowering.groups import Group, single
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, breaks_within
 from static.lowering.ir.program_values import Work
 
-MAX_ITEMS = 48
-"""Elementwise operations per kernel: compile time grows with them, and registers run out."""
+MAX_ITEMS = 96
+"""Elementwise operations per kernel: registers run out, but what overflows stays in the nearest cache."""
 MAX_ARRAYS = 20
 """Arrays per kernel: beyond that the processor's prefetchers lose track."""
 

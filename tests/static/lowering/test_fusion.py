@@ -274,3 +274,14 @@ def test_sums_of_columns_of_what_only_looks_known_are_made():
 def exponentials_and_their_sum(x):
     e = transcendental.exp(x - reductions.amax(x, 1, True))
     return e, reductions.sum(e, 1)
+
+
+def test_a_long_chain_is_one_kernel():
+    """Ninety operations on one array: no result between them is stored."""
+
+    def chain(x):
+        for i in range(30):
+            x = transcendental.tanh(x * (1 + i) + x)
+        return x
+
+    assert len(program_of(assert_compiles(chain, [floats(40)])).groups) == 1
