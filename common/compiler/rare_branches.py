@@ -42,7 +42,8 @@ def emit_beyond(
     key = definition, str(kind), bound, others
     name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}_{len(made)}"
     if (key, "slow") not in made:
-        slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes="memory(none) noinline cold")
+        attributes = "memory(none) noinline optnone cold"
+        slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes=attributes)
         builder = ir.IRBuilder(slow.append_basic_block())
         builder.ret(emit(builder, *slow.args))
         made[key, "slow"] = slow
