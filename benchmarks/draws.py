@@ -51,7 +51,7 @@ class Draws:
             self.elsewhere |= str(self._states[1:]) != str((pythons, numpys))
 
     def warning(self) -> list[str]:
-        """What explains that a compiled program differs, if it draws from Python's or numpy's generator."""
+        """The reason why a compiled program differs, if it draws from Python's or numpy's generator."""
         text = "it draws from random or numpy.random, which a compiled program does once, while it is traced: "
         return [f"{text}draw by rand, randn or randint of the engine"] if self.elsewhere else []
 

@@ -28,7 +28,7 @@ from static.tracing.tape_run import TapeRun
 
 
 class SavedCall:
-    """What a node remembers of its call, besides arrays.
+    """A node's memory of its call, besides arrays.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class InlinedOp:
         self.name, self.node_name, self.nout, self.gradients = name, node_name, nout, gradients
 
     def reads(self, saved: Sequence[Any]) -> Iterator[tuple[int, np.ndarray]]:
-        """What gradients read of what is saved, with positions."""
+        """Saved values that gradients read, with positions."""
         return ((i, x) for i, x in enumerate(saved) if isinstance(x, np.ndarray))
 
     def backward(self, saved: tuple[Any, ...], attrs: SavedCall, g: Any, needs: Sequence[Edge]) -> tuple[Any, ...]:
@@ -137,7 +137,7 @@ def inlined(of: Any, inputs: Sequence[Any], call: SavedCall, cotangents: Sequenc
 
 
 def _operand(trace: Any, x: Any, weak: bool) -> Any:
-    """What a node has saved, or a cotangent, in a trace; a number as that."""
+    """A saved value, or a cotangent, in a trace; a number stays one."""
     if weak and isinstance(x, np.ndarray):
         return x.item()
     return x if isinstance(x, TensorBase) else trace.wrap(trace.payload(x))

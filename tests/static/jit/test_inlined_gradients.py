@@ -56,7 +56,7 @@ def of_cotangents(tw, x, y, *g):
 
 
 def returned(tw, x, y, *g):
-    """What the traced function returns has a history that goes on outside."""
+    """The results of the traced function have a history that goes on outside."""
     return tw.autograd.grad(y, x, g, create_graph=True)
 
 
