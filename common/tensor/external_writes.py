@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from types import CodeType
@@ -207,7 +208,10 @@ def seal(node: Node) -> None:
         number = node.number
         seals[number] = (forgetting(node, seals, number), found)
         return
-    for exposure in list(islice(exposed.values(), _FEW)):  # where nothing is exposed, nobody asks any more
+    few: list[Exposure] = []
+    with suppress(RuntimeError):  # another thread changed the dict meanwhile; the next node looks again
+        few = list(islice(exposed.values(), _FEW))
+    for exposure in few:  # where nothing is exposed, nobody asks any more
         if exposure.over():
             _drop(id(exposure.owner()))
 

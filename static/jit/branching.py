@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.core.bounded import put_within
 from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
 from static.running.plan import Plan
@@ -33,9 +34,7 @@ class Branching:
         def _plan(self, traced: CompiledTrace, env: Mapping[Any, int]) -> Any: ...
 
     def _keep(self, key: Any, hit: tuple[CompiledTrace, Any]) -> None:
-        while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
-            self._by_call.pop(next(iter(self._by_call)), None)
-        self._by_call[key] = hit
+        put_within(self._by_call, key, hit, KEPT_PLANS)
 
     def _other_path(
         self, tried: tuple[CompiledTrace, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.bounded import put_within
 from common.core.garbage import collecting_later
 from common.core.lazy import cached_property
 from static.graph import Graph, Value
@@ -161,8 +162,8 @@ class Runner:
 
     def _plan(self, env: dict[Any, int]) -> Callable[..., Any]:
         key = tuple(env.items())
-        if key not in self._plans:
-            while len(self._plans) >= KEPT_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            self._plans[key] = Interpreted(self._make(), env) if self.program is None else self.program.plan(env)
-        return self._plans[key]
+        known = self._plans.get(key)
+        if known is None:
+            made = Interpreted(self._make(), env) if self.program is None else self.program.plan(env)
+            return put_within(self._plans, key, made, KEPT_PLANS)
+        return known

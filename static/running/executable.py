@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import compile_kernel
+from common.core.bounded import put_within
 from common.core.lazy import cached_property
 from common.core.polynomials import Atom
 from static.graph import Graph, Node
@@ -98,11 +99,8 @@ class Executable:
         ----------
         layout, count : of one of them, and how many numbers that has, see `static.lowering.memory.layout.numbers`.
         """
-        if cuts not in self._forms:
-            while len(self._forms) >= KEPT_FORMS:
-                self._forms.pop(next(iter(self._forms)), None)
-            self._forms[cuts] = NativeForm(self, layout, count)
-        return self._forms[cuts]
+        known = self._forms.get(cuts)
+        return known or put_within(self._forms, cuts, NativeForm(self, layout, count), KEPT_FORMS)
 
     @cached_property
     def outlasts(self) -> frozenset[int]:

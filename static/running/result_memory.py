@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.core.allocation import LARGE, refuse_beyond_memory
+from common.core.bounded import put_within
 from static.lowering.memory.arena import ALIGNMENT
 from static.running.python_calls import Exclusive
 
@@ -96,8 +97,5 @@ class ResultMemory:
     def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
         """The result of `make_allocator`, one per output and shape."""
         key = position, shape, dtype
-        if key not in self._allocators:
-            while len(self._allocators) >= KEPT_ALLOCATORS:
-                self._allocators.pop(next(iter(self._allocators)), None)
-            self._allocators[key] = make_allocator(shape, dtype)
-        return self._allocators[key]
+        known = self._allocators.get(key)
+        return known or put_within(self._allocators, key, make_allocator(shape, dtype), KEPT_ALLOCATORS)

@@ -10,6 +10,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error, too_large
+from common.core.bounded import put_within
 from common.core.lazy import cached_property
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.lowering.ir.options import CompileOptions
@@ -117,9 +118,7 @@ class Compiled:
             if variant is None:
                 variant = Variant(self.cut, env, self._options, self._interpret)
                 self.variants.append(variant)
-            while len(self._plans) >= KEPT_PLANS:
-                self._plans.pop(next(iter(self._plans)), None)
-            hit = self._plans[shapes] = variant, self._new_plan(variant, env), env
+            hit = put_within(self._plans, shapes, (variant, self._new_plan(variant, env), env), KEPT_PLANS)
         return hit
 
     def _new_plan(self, variant: Variant, env: dict[Any, int]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from common.compiler.compile import checked
 from common.core import mode
+from common.core.bounded import put_within
 from common.core.errors import ArgumentError, SessionError
 from common.core.pickling import Bound
 from common.core.switching import Change, Switched, Switching
@@ -229,11 +230,9 @@ class Session(Bound, Switching):
     def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: RepeatedCall) -> None:
         key: Any = (type(fetches), *fetches) if type(fetches) in (list, tuple) else fetches
         try:
-            self._calls[(key, *feed_dict) if feed_dict else key] = call
-        except TypeError:
+            put_within(self._calls, (key, *feed_dict) if feed_dict else key, call, KEPT_CALLS)
+        except TypeError:  # a key without a hash
             return
-        while len(self._calls) > KEPT_CALLS:
-            self._calls.pop(next(iter(self._calls)), None)
 
     def _feedable(self, x: Any) -> GraphTensor:
         found = self.graph.as_graph_element(x)
