@@ -38,8 +38,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--interpret", action="store_true", help="run graphs node by node")
     p.add_argument("--threads", metavar="N", type=int, default=1, help="threads of large programs")
     p.add_argument("--target", choices=TARGETS, help="make code for such processors only")
-    p.add_argument("--through", choices=("saved", "library", "module"), default="", help="ops only: through a file of "
-                   "a saved program, or as a C library, or as a numba module")  # fmt: skip
+    p.add_argument("--through", choices=("saved", "library", "arm64", "module"), default="", help="ops only: through "
+                   "a file of a saved program, or as a C library, or as one for arm64 that qemu-user runs, or as a "
+                   "numba module")  # fmt: skip
     p.add_argument("--write", action="store_true", help="expect the hashes of this run; with -k, of these programs")
     return p
 
@@ -205,9 +206,15 @@ def write(chosen: list[PassportProgram], ways: list[Way]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run the command and return its exit code."""
+    from benchmarks.passport.emulated import COMPILER, EMULATORS, emulator
+
     options = parser().parse_args(arguments)
     if options.threads < 1:
         parser().error(f"--threads is at least 1, not {options.threads}")
+    if options.through == "arm64" and emulator() is None:
+        parser().error(
+            f"--through arm64 needs {COMPILER} and {EMULATORS[0]}: apt install gcc-aarch64-linux-gnu qemu-user"
+        )
     if options.target:  # before LLVM is asked for the processor
         os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = options.target, ""
     if options.compiler:

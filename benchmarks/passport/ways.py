@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.passport import emulated
 from benchmarks.passport.exact_numbers import Array
+
+LIBRARIES = {"library": "native", "arm64": "arm64"}
+"""For which processor the library of a way is."""
 
 
 class NotPossible(Exception):
@@ -43,8 +47,8 @@ class Way:
     engine : "dynamic" or "static".
     fuse : whether loops become one.
     interpret : whether graphs run node by node.
-    through : "" or, of pure functions, "saved" for a file and back, "library" for a C library, "module" for a numba
-        module.
+    through : "" or, of pure functions, "saved" for a file and back, "library" for a C library, "arm64" for one
+        of another processor, emulated, "module" for a numba module.
     """
 
     engine: str
@@ -62,8 +66,8 @@ class Way:
 
     def call(self, f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
         """The results of a pure function of arrays."""
-        if self.through == "library":
-            return _by_library(f, given)
+        if self.through in LIBRARIES:
+            return _by_library(f, given, LIBRARIES[self.through])
         if self.through == "module":
             return _by_module(f, given)
         compiled = self.tw.function(f)
@@ -76,7 +80,7 @@ class Way:
         return found
 
 
-def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
+def _by_library(f: Callable[..., Any], given: Sequence[Array], cpu: str) -> list[Any]:
     """The results of a function as a C library; results that are no results of its kernels are those of the program."""
     import static
     from common.core.errors import ArgumentError
@@ -85,13 +89,10 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
     numbered = [i for i, x in enumerate(found) if x is not None]
     with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
         try:
-            made = static.export_library(f, Path(folder) / "program.so", *given, name="program", cpu="native")
+            made = static.export_library(f, Path(folder) / "program.so", *given, name="program", cpu=cpu)
         except ArgumentError as error:
             raise NotPossible(str(error)) from error
-        library = ctypes.CDLL(str(made.library))
-        library.program_workspace.restype = ctypes.c_int64
-        sizes = [ctypes.c_int64(_size(name, given)) for name in made.sizes]
-        workspace = (ctypes.c_char * max(1, library.program_workspace(*sizes)))()
+        sizes = [_size(name, given) for name in made.sizes]
         words: list[Any] = []
         for p in made.parameters:
             if p.name.startswith("result"):
@@ -101,10 +102,21 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
             else:
                 words.append(made.state[p.name] if p.name in made.state else given[int(p.name.removeprefix("x"))])
         arrays = [np.ascontiguousarray(x) if not p.written else x for p, x in zip(made.parameters, words, strict=True)]
-        code = library.program(*sizes, *(ctypes.c_void_p(x.ctypes.data) for x in arrays), workspace)
-        if code:
-            raise ValueError(f"the library ended with code {code}")
+        if cpu == "arm64":
+            emulated.call(made, sizes, arrays)
+        else:
+            _call(made, sizes, arrays)
     return found
+
+
+def _call(made: Any, sizes: Sequence[int], arrays: Sequence[Array]) -> None:
+    library = ctypes.CDLL(str(made.library))
+    library.program_workspace.restype = ctypes.c_int64
+    lengths = [ctypes.c_int64(n) for n in sizes]
+    workspace = (ctypes.c_char * max(1, library.program_workspace(*lengths)))()
+    code = library.program(*lengths, *(ctypes.c_void_p(x.ctypes.data) for x in arrays), workspace)
+    if code:
+        raise ValueError(f"the library ended with code {code}")
 
 
 def _by_module(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from static.export.c_targets import WAYS, KernelTarget, objects_of, targets_of
 from static.export.compiled_call import compiled_call
 
 COMPILERS = "gcc", "cc", "clang"
+FOR_ARM64 = "aarch64-linux-gnu-gcc"
 
 
 class CLibrary(NamedTuple):
@@ -53,7 +55,7 @@ def export_library(
     name : of the C function; that of `f` by default.
     cpu : "portable" for code of several kinds, of which the library takes the best when it is loaded: x86-64-v2, -v3
         and -v4; elsewhere that for this processor. "baseline" has the first of them only, "native" code for this
-        processor. The bits are equal.
+        processor, "arm64" code for any 64-bit ARM processor with Linux. The bits are equal.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def export_library(
     """
     if cpu not in WAYS:
         raise ArgumentError(f"export_library(): cpu is one of {', '.join(WAYS)}, not {cpu!r}")
-    compiler, targets = _compiler(), targets_of(cpu)
+    compiler, targets = _compiler(cpu), targets_of(cpu)
     program = compiled_call("export_library", f, args, kwargs, name)
     if program.name in WORDS:
         raise ArgumentError(f"export_library(): {program.name!r} is a word of C or C++: give a name with name=")
@@ -82,16 +84,22 @@ def export_library(
     return CLibrary(library, header, program.name, driver.sizes, driver.parameters, state)
 
 
-def _compiler() -> str:
-    """The system's C compiler.
+def _compiler(cpu: str) -> str:
+    """The system's C compiler for some processors.
 
     Raises
     ------
     CompileError : there is none.
     """
-    for found in (os.environ.get("CC"), *COMPILERS):
+    across = cpu == "arm64" and platform.machine() not in ("aarch64", "arm64")
+    for found in (os.environ.get("CC"), *((FOR_ARM64,) if across else COMPILERS)):
         if found and shutil.which(found.split()[0]):
             return found
+    if across:
+        raise CompileError(
+            "export_library(): there is no C compiler for arm64: install one (Debian: apt install "
+            "gcc-aarch64-linux-gnu), or name one in the environment variable CC"
+        )
     raise CompileError(
         "export_library(): there is no C compiler, which links the library: install gcc (Debian: apt install gcc; "
         "macOS: xcode-select --install), or name one in the environment variable CC"

@@ -9,7 +9,8 @@ from common.compiler import compile as kernels
 from common.compiler import llvm_engine, software_fma
 from common.compiler.machine_functions import PREFIX
 
-WAYS = "portable", "native", "baseline"
+WAYS = "portable", "native", "baseline", "arm64"
+ARM64 = "aarch64-unknown-linux-gnu"
 LEVELS = {"_v2": "x86-64-v2", "_v3": "x86-64-v3", "_v4": "x86-64-v4"}
 """Suffixes of kernels, and the processors that they are for."""
 
@@ -57,11 +58,14 @@ def targets_of(cpu: str) -> list[KernelTarget]:
     from llvmlite import binding
 
     llvm_engine.target_machine()
-    triple = binding.Target.from_triple(binding.get_process_triple())
+    if cpu == "arm64":
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+    triple = binding.Target.from_triple(ARM64 if cpu == "arm64" else binding.get_process_triple())
     made = {"_own": llvm_engine.cpu()}
     if triple.name.startswith("x86-64") and cpu != "native":
         made = {suffix: (name, "") for suffix, name in LEVELS.items() if cpu == "portable" or suffix == "_v2"}
-    elif cpu == "baseline":
+    elif cpu in ("baseline", "arm64"):
         made = {"_own": ("", "")}
     return [
         KernelTarget(
@@ -90,6 +94,7 @@ def objects_of(sources: Sequence[tuple[str, str]], target: KernelTarget) -> list
 
 def _emitted(module: Any, target: KernelTarget, complete: bool, needed: dict[str, None]) -> bytes:
     (llvm_engine.tidy if complete else llvm_engine.optimise)(module)
+    module.triple, module.data_layout = target.machine.triple, str(target.machine.target_data)
     needed.update(dict.fromkeys(kernels.externals(module)))
     for function in (*module.functions, *module.global_variables):
         if function.name.startswith("twingrad") and function.linkage.name not in ("internal", "private"):

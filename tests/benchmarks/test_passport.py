@@ -10,6 +10,7 @@ import pytest
 from llvmlite.binding import get_host_cpu_features
 
 from benchmarks.passport import command
+from benchmarks.passport.emulated import emulator
 from benchmarks.passport.exact_numbers import ExactNumbers
 from benchmarks.passport.programs import depends_on_the_machine, programs
 
@@ -54,6 +55,7 @@ def test_nothing_that_is_expected_has_gone():
         ["--interpret"],
         ["--through", "saved"],
         *([["--through", "library"]] if COMPILER else []),
+        *([["--through", "arm64"]] if emulator() else []),
         pytest.param(["--through", "module"], marks=pytest.mark.slow),
     ],
 )
@@ -61,7 +63,7 @@ def test_other_ways(way, capsys):
     assert command.main(["--check", *way, "--engine", "static", *chosen("op/asinh", "op/cholesky")]) == 0
     lines = capsys.readouterr().out.splitlines()
     (cholesky,) = [line for line in lines if line.startswith("op/cholesky")]
-    assert ("cannot run" in cholesky) == (way[-1] == "library")
+    assert ("cannot run" in cholesky) == (way[-1] in ("library", "arm64"))
 
 
 NEEDED = {"x86-64-v2": "sse4.2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}

@@ -28,11 +28,12 @@ def called(lib, made, sizes, arrays):
     return function(*sizes, *(x.ctypes.data for x in arrays), None)
 
 
-def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, tmp_path):
+@pytest.mark.parametrize("cpu", ["portable", "arm64"])
+def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, tmp_path, cpu):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     with pytest.raises(CompileError, match="apt install gcc"):
-        static.export_library(scores, tmp_path / "f.so", X)
+        static.export_library(scores, tmp_path / "f.so", X, cpu=cpu)
 
 
 @pytest.mark.parametrize("cpu", ["native", "baseline"] if COMPILER else [])
