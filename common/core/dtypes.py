@@ -7,6 +7,7 @@ numbers). Inside a tier dtypes promote as usual; a lower tier changes the result
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ class Elementwise(Hashable, Protocol):
     """Fields that decide the dtypes of an elementwise op; see `common.core.op.Op`."""
 
     name: str
+    node_name: str
     inputs: tuple[str, ...]
     domain: str
     result: Any
@@ -39,6 +41,23 @@ uint8 = np.dtype(np.uint8)
 bool_ = np.dtype(np.bool_)
 
 SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
+
+
+def refuse(op: str, x: Spec | Any, kinds: str = "biu") -> None:
+    """Refuse an operand of some kinds of dtype: by default those that are no floating point.
+
+    Parameters
+    ----------
+    op : the function that the user has called.
+    x : whatever has a dtype.
+    kinds : those of numpy.
+
+    Raises
+    ------
+    DTypeError : the dtype is of one of the kinds.
+    """
+    if x.dtype.kind in kinds:
+        raise DTypeError(f'"{op}" not implemented for {x.dtype}; convert with .to(...)')
 
 
 @lru_cache(maxsize=64)
@@ -168,7 +187,9 @@ def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], .
     if dtype.kind in op.refuses or ("B" in op.refuses and bools):
         said = f"{op.refusals[: max(bools, 1)][-1]} " if op.refusals else ""
         raise DTypeError(f"{said}{op.name}(): not implemented for {'bool' if 'B' in op.refuses else dtype.name}")
-    if op.domain == "float" and dtype.kind != "f":
+    if op.domain == "real" and not weak:
+        refuse(shown_name(op), Spec((), result_dtype(spec for spec in specs if not spec.weak)[0]))
+    if op.domain in ("float", "real") and dtype.kind != "f":
         dtype = float64 if weak else _default
     elif op.domain == "bool":
         dtype = bool_
@@ -178,6 +199,11 @@ def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], .
 
 
 default_changed.append(_compute_dtypes.cache_clear)
+
+
+def shown_name(op: Elementwise) -> str:
+    """PyTorch's name of an op, from that of its nodes: "leaky_relu" of LeakyReluBackward0."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op.node_name.removesuffix("Backward0")).lower()
 
 
 def operand_dtypes(op: Elementwise, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:

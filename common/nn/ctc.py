@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.control.iterate import scan
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
 from common.nn import functions as F
@@ -62,6 +63,7 @@ def ctc_loss(
     x, targets = operand(log_probs), operand(targets)
     if x.ndim not in (2, 3):
         raise ShapeError(f"ctc_loss(): expected log_probs of 2 or 3 dimensions, got {x.ndim}")
+    refuse("ctc_loss", x)
     batched = x.ndim == 3
     x = x if batched else x.unsqueeze(1)
     _, batch, classes = x.shape

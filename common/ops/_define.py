@@ -41,7 +41,8 @@ def elementwise(
     ----------
     scalar : the expression; its parameter names are the names of the operands. A parameter `condition` is a truth
         value and takes no part in promotion.
-    domain : "any", "number" (bools become int64), "float" (ints become float32) or "bool".
+    domain : "any", "number" (bools become int64), "float" (ints become float32), "real" (tensors of floats only, though
+        numbers may be ints) or "bool".
     result : "same" as the computing dtype, or "bool".
     draw : makes an operand inside the domain for the generated tests, by default values of both signs.
     samples : makes all operands instead.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError
 from common.ops import functional as F
 from common.random.generator import rand_like
@@ -44,6 +45,7 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = F
     Raises
     ------
     ArgumentError : `lower` is above `upper`.
+    DTypeError : `x` is of bools or ints.
 
     References
     ----------
@@ -51,5 +53,6 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = F
     """
     if not lower <= upper:
         raise ArgumentError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+    refuse("rrelu", x)
     slope = rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
     return F.where(x > 0, x, x * slope)

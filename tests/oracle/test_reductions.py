@@ -163,8 +163,8 @@ def test_positions_in_large_integers():
     assert F.argmax(x, 1).tolist() == [1, 1]
     assert F.argmin(x, 1).tolist() == [0, 0]
     assert F.argmax(tensor([1.0, nan, 3.0, nan])).tolist() == 1
-    for dtype in ("bool", "uint8", "int8", "int16", "int32"):
-        y = RNG.integers(0, 2 if dtype == "bool" else 100, (5, 40, 3)).astype(dtype)
+    for dtype in ("uint8", "int8", "int16", "int32"):
+        y = RNG.integers(0, 100, (5, 40, 3)).astype(dtype)
         for dim in range(3):
             assert_same_bits(F.argmax(wrap(y), dim).numpy(), y.argmax(dim), dtype)
             assert_same_bits(F.argmin(wrap(y), dim).numpy(), y.argmin(dim), dtype)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.dispatch import called
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.operators import as_operand
 from common.ops.image.geometry import batched, images
-from common.ops.image.pooling import as_images, at_maxima, require_means
+from common.ops.image.pooling import as_images, at_maxima
 from common.ops.image.windows import window_sum_
 from common.ops.index.advanced_keys import along
 from common.ops.math.cast import to
@@ -51,7 +52,7 @@ def adaptive_avg_pool(n: int, x: Any, output_size: Any) -> Any:
     if all(type(m) is int and m == 1 for m in count):
         y = mean(x, tuple(range(2, n + 2)), True)
     else:
-        require_means(op, x)
+        refuse(op, x)
         total = reshape(window_sum_(images(x), **_as_images(windows)), (*x.shape[:2], *count))
         sizes: Any = 1
         for d, (m, extent) in enumerate(zip(count, x.shape[2:], strict=True)):
@@ -67,6 +68,7 @@ def adaptive_avg_pool(n: int, x: Any, output_size: Any) -> Any:
 def adaptive_max_pool(n: int, x: Any, output_size: Any, return_indices: Any) -> Any:
     """The maxima of as many windows as are wanted; see `adaptive_max_pool2d`."""
     op = f"adaptive_max_pool{n}d"
+    refuse(op, x, "b")
     x, batch = batched(x, n, op)
     windows = _windows(op, x, n, output_size)
     node_name = f"AdaptiveMaxPool{n}DBackward0" if n > 1 else "SqueezeBackward1"

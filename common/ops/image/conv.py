@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import same
@@ -22,8 +23,7 @@ def _check(op: str, x: Any, weight: Any, bias: Any, groups: Any, channels: Any, 
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.dtype != x.dtype:
             raise DTypeError(f"Input type ({x.dtype}) and {name} type ({t.dtype}) should be the same")
-    if x.dtype.kind == "b":
-        raise DTypeError(f'"{op}" not implemented for bool; convert with .to(...)')
+    refuse(op, x, "b")
     if _differ(x.shape[1], channels):
         raise ShapeError(
             f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from common.core.dispatch import called
-from common.core.dtypes import int64
+from common.core.dtypes import int64, refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.core.operators import as_operand
@@ -127,6 +127,7 @@ def grid_sample(
         raise DTypeError(
             f"grid_sample(): expected input and grid to have same dtype, but got {x.dtype} and {grid.dtype}"
         )
+    refuse("grid_sample", x)
     if n not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != n or grid.shape[0] != x.shape[0]:
         raise ShapeError(
             "grid_sample(): expected 4D or 5D input and a grid of the same number of dimensions and batch, whose last "

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from common.core.dispatch import called
-from common.core.dtypes import default_float, int64, uint8
+from common.core.dtypes import default_float, int64, refuse, uint8
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.operators import as_operand
@@ -156,6 +156,7 @@ def interpolate(
     ArgumentError : both or neither of `size` and `scale_factor`, another mode, or `align_corners` or `antialias` for
         one without.
     ShapeError : another number of dimensions than the mode has, or an empty result.
+    DTypeError : bools, or ints where they would have to be rounded.
 
     Examples
     --------
@@ -188,6 +189,8 @@ def interpolate(
         return adaptive_avg_pool(n, x, sizes)
     dtype = x.dtype if x.dtype.kind == "f" else default_float()
     picture = x.dtype == uint8 and mode in ("bilinear", "bicubic")
+    if not picture:
+        refuse("interpolate", x, "b" if mode.startswith("nearest") else "biu")
     y = to(x, dtype=dtype, x_dtype=uint8) if picture else x
     for d in reversed(range(n)):
         scale = None if scales is None else scales[d]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from common.core.dispatch import called
-from common.core.dtypes import int64
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.dtypes import int64, refuse
+from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
 from common.core.operators import as_operand
@@ -90,8 +90,7 @@ def max_pool(
 ) -> Any:
     """The maxima of windows; see `max_pool2d`."""
     op = f"max_pool{n}d"
-    if x.dtype.kind == "b":
-        raise DTypeError(f'"{op}" not implemented for bool; convert with .to(...)')
+    refuse(op, x, "b")
     x, batch = batched(x, n, op)
     windows = _windows(op, x, n, kernel_size, stride, padding, dilation, ceil_mode)
     node_name = f"MaxPool{n}DWithIndicesBackward0" if n > 1 else "SqueezeBackward1"
@@ -108,7 +107,7 @@ def _lengths(extent: Any, count: Any, size: Any, stride: Any, padding: Any, insi
 def require_means(op: str, x: Any) -> None:
     """Refuse dtypes in which windows are not summed: all but int64 and those of floating point."""
     if x.dtype.kind != "f" and x.dtype != int64:
-        raise DTypeError(f'"{op}" not implemented for {x.dtype}; convert with .to(...)')
+        refuse(op, x)
 
 
 def avg_pool(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.dispatch import apply, called, known_attrs
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import REGISTRY
 from common.core.shapes import plain_shape
@@ -141,6 +142,7 @@ def nll_loss(
     check_reduction(reduction)
     x = _classes_last(input)
     _check("nll_loss", x, target, weight)
+    refuse("nll_loss", x)
     return _shown(_of_classes(x, target, weight, ignore_index, reduction, 0.0), x, reduction)
 
 

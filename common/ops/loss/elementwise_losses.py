@@ -6,7 +6,7 @@ from typing import Any
 
 from common.core.dispatch import apply, called
 from common.core.docstrings import sections_of
-from common.core.dtypes import bool_, promote
+from common.core.dtypes import bool_, promote, refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.ops._define import composite
@@ -192,8 +192,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
         program when it runs.
     """
     _same_shape("binary_cross_entropy", input, target)
-    if input.dtype.kind != "f":
-        raise DTypeError(f'"binary_cross_entropy" not implemented for {input.dtype}; convert with .to(...)')
+    refuse("binary_cross_entropy", input)
     if target.dtype.kind != "f":  # the rules compute with operands of float dtypes
         target = of_dtype(target, input.dtype)
     losses = binary_(input, target)
@@ -256,6 +255,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
+    refuse("kl_div", input)
     if log_target:
         losses = exp(target) * (target - input)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather, index_select
@@ -49,6 +50,7 @@ def multi_margin_loss(
                          f"samples. Expected target size {list(input.shape[:-1])}, but got "
                          f"{list(target.shape)}")  # fmt: skip
     _refuse_no_ints("multi_margin_loss", target)
+    refuse("multi_margin_loss", input)
     x, t = (unsqueeze(input, 0), reshape(target, (1,))) if input.ndim == 1 else (input, target)
     if weight is not None and tuple(weight.shape) != (x.shape[1],):
         raise ShapeError(f"multi_margin_loss(): inconsistent weight size, expected {x.shape[1]} but got "
@@ -96,6 +98,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
         raise ShapeError(f"multilabel_margin_loss(): inconsistent target size: {list(target.shape)} for input of "
                          f"size: {list(input.shape)}")  # fmt: skip
     _refuse_no_ints("multilabel_margin_loss", target)
+    refuse("multilabel_margin_loss", input)
     x, t = (unsqueeze(input, 0), unsqueeze(target, 0)) if input.ndim == 1 else (input, target)
     valid = eq(cumsum(lt(t, 0), 1), 0)
     safe = where(valid, t, 0)

@@ -49,7 +49,7 @@ smooth_l1_piece = elementwise(
     lambda d, beta: select(absolute(d) < beta, 0.5 * (d * d) / beta, absolute(d) - 0.5 * beta),
     (lambda g, d, beta: smooth_l1_slope(g, d, beta),
      lambda g, d, beta: where(lt(_size(d), beta), -g * (0.5 * (d * d)) / (beta * beta), -0.5 * g)),
-    samples=_samples(1), domain="float", node_name="SmoothL1Loss",
+    samples=_samples(1), domain="real", node_name="SmoothL1Loss",
     doc="d^2 / (2 beta) where |d| < beta, else |d| - beta / 2. d/dd = d / beta, else sign(d); "
         "d/dbeta = -d^2 / (2 beta^2), else -1/2.",
 )  # fmt: skip
@@ -76,7 +76,7 @@ huber_piece = elementwise(
     lambda d, delta: select(absolute(d) <= delta, 0.5 * (d * d), delta * (absolute(d) - 0.5 * delta)),
     (lambda g, d, delta: huber_slope(g, d, delta),
      lambda g, d, delta: where(le(_size(d), delta), 0, g * (_size(d) - delta))),
-    samples=_samples(1), domain="float", node_name="HuberLoss",
+    samples=_samples(1), domain="real", node_name="HuberLoss",
     doc="d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). d/dd = d, else delta sign(d); "
         "d/ddelta = 0, else |d| - delta.",
 )  # fmt: skip

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from common.core.dispatch import Attrs
+from common.core.dtypes import refuse
 from common.core.spec import numel
 from common.ops._define import composite
 from common.ops._samples import away_from_zero
@@ -14,6 +15,7 @@ from common.ops.loss.reduction import reduced
 
 def _squared(x: Any, target: Any, *, reduction: str) -> Any:
     difference = x - target
+    refuse("mse_loss", difference)
     return reduced(difference * difference, reduction)
 
 

@@ -19,12 +19,12 @@ softplus_scaled = elementwise(
     (lambda g, x, beta, threshold: where(gt(x * beta, threshold), g, g * sigmoid(x * beta)),
      lambda g, y, x, beta, threshold: where(gt(x * beta, threshold), 0, g * ((x * sigmoid(x * beta) - y) / beta))),
     doc="log(1 + e^(beta x)) / beta, and x where beta x > threshold. d/dx = sigmoid(beta x), and 1 above; "
-        "d/dbeta = (x sigmoid(beta x) - y) / beta, and 0 above.", domain="float", node_name="Softplus", costly=True,
+        "d/dbeta = (x sigmoid(beta x) - y) / beta, and 0 above.", domain="real", node_name="Softplus", costly=True,
 )  # fmt: skip
 
 logsigmoid = elementwise(
     "logsigmoid", e.logsigmoid, (lambda g, x: g * sigmoid(-x),),
-    doc="log(sigmoid(x)) without underflow. d/dx = sigmoid(-x).", domain="float", node_name="LogSigmoid", costly=True,
+    doc="log(sigmoid(x)) without underflow. d/dx = sigmoid(-x).", domain="real", node_name="LogSigmoid", costly=True,
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def _silu_rule(g: Any, x: Any) -> Any:
 
 
 silu = elementwise(
-    "silu", e.silu, (_silu_rule,), doc="x sigmoid(x). d/dx = s (1 + x (1 - s)), s = sigmoid(x).", domain="float",
+    "silu", e.silu, (_silu_rule,), doc="x sigmoid(x). d/dx = s (1 + x (1 - s)), s = sigmoid(x).", domain="real",
     costly=True,
 )  # fmt: skip
 
@@ -46,7 +46,7 @@ def _mish_rule(g: Any, x: Any) -> Any:
 
 mish = elementwise(
     "mish", e.mish, (_mish_rule,),
-    doc="x t, t = tanh(log(1 + e^x)). d/dx = t + x (1 - t^2) sigmoid(x). Source: Misra, Mish, 2019.", domain="float",
+    doc="x t, t = tanh(log(1 + e^x)). d/dx = t + x (1 - t^2) sigmoid(x). Source: Misra, Mish, 2019.", domain="real",
     costly=True,
 )  # fmt: skip
 
@@ -55,7 +55,7 @@ elu_scaled = elementwise(
     (lambda g, x, alpha: where(gt(x, 0), g, g * (alpha * exp(clamp_max(x, 0)))),
      lambda g, x: where(gt(x, 0), 0, g * expm1(clamp_max(x, 0)))),
     doc="x where x > 0, else alpha (e^x - 1). d/dx = 1, else alpha e^x; d/dalpha = 0, else e^x - 1. "
-        "Source: Clevert and others, ELU, 2015.", domain="float", node_name="Elu", costly=True,
+        "Source: Clevert and others, ELU, 2015.", domain="real", node_name="Elu", costly=True,
 )  # fmt: skip
 
 
@@ -69,14 +69,14 @@ celu_scaled = elementwise(
     (lambda g, x, alpha: where(gt(x, 0), g, g * exp(where(gt(x, 0), 0, x / alpha))),
      _celu_alpha),
     doc="x where x > 0, else alpha (e^u - 1), u = x / alpha. d/dx = 1, else e^u; d/dalpha = 0, else "
-        "e^u - 1 - u e^u. Source: Barron, CELU, 2017.", domain="float", node_name="Celu", costly=True,
+        "e^u - 1 - u e^u. Source: Barron, CELU, 2017.", domain="real", node_name="Celu", costly=True,
 )  # fmt: skip
 
 leaky_scaled = elementwise(
     "leaky_scaled", lambda x, slope: select(x > 0.0, x, x * slope),
     (lambda g, x, slope: where(gt(x, 0), g, g * slope),
      lambda g, x: where(gt(x, 0), 0, g * x)),
-    doc="x where x > 0, else x slope. d/dx = 1, else slope; d/dslope = 0, else x.", domain="float",
+    doc="x where x > 0, else x slope. d/dx = 1, else slope; d/dslope = 0, else x.", domain="real",
     node_name="LeakyRelu",
 )  # fmt: skip
 
@@ -95,7 +95,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     beta, threshold : numbers, or tensors that broadcast.
 
     Examples
@@ -112,7 +112,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     alpha : number.
     """
     return elu_scaled(x, alpha)
@@ -123,7 +123,7 @@ def selu(x: Any) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
 
     References
     ----------
@@ -137,7 +137,7 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     alpha : number, not 0.
 
     Raises
@@ -154,7 +154,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     negative_slope : number.
     """
     return leaky_scaled(x, negative_slope)

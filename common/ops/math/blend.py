@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.compiler.primitives import absolute, select
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError
 from common.ops._define import elementwise
 
@@ -21,7 +22,7 @@ lerp = elementwise(
      lambda g, a, b: g * (b - a)),
     doc="a + weight (b - a); for |weight| >= 1/2 it is b - (b - a) (1 - weight). "
         "d/da = 1 - weight, d/db = weight, d/dweight = b - a.",
-    domain="float",
+    domain="real",
 )  # fmt: skip
 
 _addcmul = elementwise(
@@ -58,6 +59,7 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     Raises
     ------
     ArgumentError : a float `value` for ints.
+    DTypeError : bools only.
 
     Examples
     --------
@@ -65,7 +67,10 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     >>> tw.addcmul(tw.zeros(2), tw.tensor([1.0, 2.0]), tw.tensor([3.0, 4.0]), value=0.5)
     tensor([1.5000, 4.0000])
     """
-    if isinstance(value, float) and all(t.dtype.kind != "f" for t in (x, tensor1, tensor2)):
+    kinds = {t.dtype.kind for t in (x, tensor1, tensor2)}
+    if kinds == {"b"}:
+        refuse("addcmul", x, "b")
+    if isinstance(value, float) and "f" not in kinds:
         raise ArgumentError("addcmul(): for integral input tensors, argument value must not be a floating point number")
     return _addcmul(x, tensor1, tensor2, value)
 

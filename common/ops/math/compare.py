@@ -50,14 +50,14 @@ clamp_min = elementwise(
     "clamp_min", lambda x, low: e.maximum(x, low),
     (lambda g, x, low: where(ge(x, low), g, 0),
      lambda g, x, low: where(lt(x, low), g, 0)),
-    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.",
+    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.", refuses="b",
 )  # fmt: skip
 
 clamp_max = elementwise(
     "clamp_max", lambda x, high: e.minimum(x, high),
     (lambda g, x, high: where(le(x, high), g, 0),
      lambda g, x, high: where(gt(x, high), g, 0)),
-    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.",
+    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.", refuses="b",
 )  # fmt: skip
 
 clamp_both = elementwise(
@@ -66,12 +66,13 @@ clamp_both = elementwise(
      lambda g, x, low, high: where(logical_and(lt(x, low), le(low, high)), g, 0),
      lambda g, x, low, high: where(gt(maximum(x, low), high), g, 0)),
     doc="minimum(maximum(x, low), high). d/dx = 1 where low <= x <= high, d/dhigh = 1 where maximum(x, low) > high, "
-        "d/dlow = 1 elsewhere below low.",
+        "d/dlow = 1 elsewhere below low.", refuses="b",
 )  # fmt: skip
 
 relu = elementwise(
     "relu", lambda x: select(x <= 0, constant(0, x), x), (lambda g, y: where(gt(y, 0), g, 0),),
-    doc="x where x > 0, nan where x is nan, else +0. d/dx = 1 where y > 0, so 0 at 0.",
+    doc="x where x > 0, nan where x is nan, else +0. d/dx = 1 where y > 0, so 0 at 0.", refuses="b",
+    refusals=("Boolean inputs not supported for relu.",),
 )  # fmt: skip
 
 

@@ -38,19 +38,19 @@ hypot: Op = elementwise(
     (lambda g, y, a: g * (a / y),
      lambda g, y, b: g * (b / y)),
     doc="sqrt(a^2 + b^2) without overflow; inf if either is, even beside nan. d/da = a / y, so nan at 0, 0.",
-    domain="float", costly=True,
+    domain="real", costly=True,
 )  # fmt: skip
 logaddexp = elementwise(
     "logaddexp", lambda a, b: e.logaddexp(a, b),
     (lambda g, a, b: g * sigmoid(_less(a, b)),
      lambda g, a, b: g * sigmoid(_less(b, a))),
-    doc="log(e^a + e^b). d/da = sigmoid(a - b), d/db = sigmoid(b - a).", domain="float", costly=True,
+    doc="log(e^a + e^b). d/da = sigmoid(a - b), d/db = sigmoid(b - a).", domain="real", costly=True,
 )  # fmt: skip
 logaddexp2 = elementwise(
     "logaddexp2", lambda a, b: e.logaddexp2(a, b),
     (lambda g, a, b: g * sigmoid(_less(a, b) * _LN2),
      lambda g, a, b: g * sigmoid(_less(b, a) * _LN2)),
-    doc="log2(2^a + 2^b). d/da = sigmoid((a - b) ln 2), d/db = sigmoid((b - a) ln 2).", domain="float", costly=True,
+    doc="log2(2^a + 2^b). d/da = sigmoid((a - b) ln 2), d/db = sigmoid((b - a) ln 2).", domain="real", costly=True,
 )  # fmt: skip
 
 __all__ = ["exp2", "hypot", "log10", "log2", "logaddexp", "logaddexp2"]

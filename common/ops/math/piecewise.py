@@ -6,6 +6,7 @@ from typing import Any
 
 from common.compiler.primitives import absolute, constant, select
 from common.core.aliases import accept_numpy_names
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import normalize_dim
 from common.kernels.math import elementary as e
@@ -21,27 +22,27 @@ from common.ops.shape.view import reshape
 hardsigmoid = elementwise(
     "hardsigmoid", lambda x: e.clamp(x + 3.0, constant(0, x), constant(6, x)) / 6.0,
     (lambda g, x: where(logical_and(gt(x, -3), lt(x, 3)), g / 6, 0),),
-    doc="minimum(maximum(x + 3, 0), 6) / 6. d/dx = 1/6 where -3 < x < 3, else 0.", domain="float",
+    doc="minimum(maximum(x + 3, 0), 6) / 6. d/dx = 1/6 where -3 < x < 3, else 0.", domain="real",
 )  # fmt: skip
 
 hardswish = elementwise(
     "hardswish", lambda x: x * e.clamp(x + 3.0, constant(0, x), constant(6, x)) / 6.0,
     (lambda g, x: where(le(x, -3), 0, where(lt(x, 3), g * (x / 3 + 0.5), g)),),
     doc="x minimum(maximum(x + 3, 0), 6) / 6. d/dx = x / 3 + 1/2 where -3 < x < 3, 0 below, 1 above. Source: Howard "
-        "and others, Searching for MobileNetV3, 2019.", domain="float",
+        "and others, Searching for MobileNetV3, 2019.", domain="real",
 )  # fmt: skip
 
 hardshrink_by = elementwise(
     "hardshrink_by", lambda x, low: select(absolute(x) <= low, constant(0, x), x),
     (lambda g, x, low: where(logical_and(le(x, low), le(-low, x)), 0, g), None),
-    doc="0 where |x| <= low, else x. d/dx = 0 there, else 1.", domain="float", node_name="Hardshrink",
+    doc="0 where |x| <= low, else x. d/dx = 0 there, else 1.", domain="real", node_name="Hardshrink",
 )  # fmt: skip
 
 softshrink_by = elementwise(
     "softshrink_by", lambda x, low: select(x > low, x - low, select(x < -low, x + low, x * 0.0)),
     (lambda g, x, low: where(logical_and(le(x, low), le(-low, x)), 0, g),
      lambda g, x, low: where(gt(x, low), -g, where(lt(x, -low), g, 0))),
-    doc="x - low where x > low, x + low where x < -low, else 0. d/dx = 1, 1, 0; d/dlow = -1, 1, 0.", domain="float",
+    doc="x - low where x > low, x + low where x < -low, else 0. d/dx = 1, 1, 0; d/dlow = -1, 1, 0.", domain="real",
     node_name="Softshrink",
 )  # fmt: skip
 
@@ -51,7 +52,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     lambd : number.
     """
     return hardshrink_by(x, lambd)
@@ -62,7 +63,7 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     lambd : number, not negative.
 
     Raises
@@ -107,9 +108,16 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
 
     Parameters
     ----------
-    x : (...)
+    x : (...); ints stay ints, compared with numbers rounded towards zero.
     threshold, value : numbers.
+
+    Raises
+    ------
+    DTypeError : bools.
     """
+    refuse("threshold", x, "b")
+    if x.dtype.kind != "f":
+        threshold, value = (int(n) if isinstance(n, float) else n for n in (threshold, value))
     return where(le(x, threshold), value, x)
 
 
@@ -165,6 +173,7 @@ def glu(x: Any, dim: int = -1) -> Any:
     """
     if x.ndim == 0:
         raise ShapeError("glu does not support 0-dimensional tensors")
+    refuse("glu", x)
     axis = normalize_dim(dim, x.ndim, "glu")
     n = x.shape[axis]
     if n % 2 != 0:
@@ -178,7 +187,7 @@ def softmin(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     dim : the dimension.
     dtype : to which `x` is converted first, and that of the result.
 

@@ -65,7 +65,7 @@ def _gelu_tanh_rule(g: Any, x: Any) -> Any:
 
 gelu_erf = elementwise(
     "gelu_erf", lambda x: 0.5 * x * (1.0 + e.erf(x * _SQRT_HALF)), (_gelu_rule,),
-    doc="x Phi(x), Phi the normal distribution function, phi its density. d/dx = Phi(x) + x phi(x).", domain="float",
+    doc="x Phi(x), Phi the normal distribution function, phi its density. d/dx = Phi(x) + x phi(x).", domain="real",
     node_name="Gelu", costly=True,
 )  # fmt: skip
 
@@ -74,7 +74,7 @@ gelu_tanh = elementwise(
     (_gelu_tanh_rule,),
     costly=True, doc="x (1 + t) / 2, t = tanh(c (x + 0.044715 x^3)), c = sqrt(2 / pi). "
         "d/dx = (1 + t) / 2 + x (1 - t^2) c (1 + 0.134145 x^2) / 2. Source: Hendrycks and Gimpel, GELUs, 2016.",
-    domain="float", node_name="Gelu",
+    domain="real", node_name="Gelu",
 )  # fmt: skip
 
 def gelu(x: Any, approximate: str = "none") -> Any:
@@ -82,7 +82,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     approximate : "none" or "tanh".
 
     Raises

@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.dtypes import float64
+from common.core.dtypes import float64, refuse
 from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.core.int_arguments import integer, normalize_dim
 from common.ops.index.written_values import of_dtype
@@ -171,6 +171,7 @@ def isin(x: Any, b: Any, *, assume_unique: bool = False, invert: bool = False) -
     >>> tw.isin(tw.tensor([1, 2, 3]), tw.tensor([3, 1]))
     tensor([ True, False,  True])
     """
+    refuse("isin", x, "b")
     found = any(eq(unsqueeze(x, -1), reshape(b, (-1,))), -1)
     return ~found if invert else found
 

@@ -10,7 +10,7 @@ import numpy as np
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply
 from common.core.docstrings import sections_of
-from common.core.dtypes import int16, int64, uint8
+from common.core.dtypes import int16, int64, refuse, uint8
 from common.core.errors import ArgumentError, EmptyError
 from common.core.int_arguments import flag, integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
@@ -75,6 +75,7 @@ argmin_ = _position_op("min")
 
 def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
     keepdim = flag(keepdim, op.name, "keepdim")
+    refuse(op.name, x, "b")
     if x.dtype == uint8:
         x = to(x, dtype=int16, x_dtype=uint8)
     if dim is None or x.ndim == 0:
@@ -101,6 +102,7 @@ def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     ------
     ShapeError : the dimension has size 0.
     IndexRangeError : it does not exist.
+    DTypeError : bools.
     """
     return _positions(argmax_, x, dim, keepdim)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from common.core.docstrings import sections_of
-from common.core.dtypes import default_float
+from common.core.dtypes import default_float, refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import normalize_dims
 from common.ops.index.masks import require_mask
@@ -102,6 +102,7 @@ def cumsum(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     x, dim, dtype, mask : see `masked.sum`.
     """
     x = converted(x, dtype)
+    refuse("cumsum", x, "b")
     return of_dtype(scans.cumsum(_filled(x, mask, 0), dim), x.dtype)
 
 
@@ -113,6 +114,7 @@ def cumprod(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     x, dim, dtype, mask : see `masked.sum`.
     """
     x = converted(x, dtype)
+    refuse("cumprod", x, "b")
     return of_dtype(scans.cumprod(_filled(x, mask, 1), dim), x.dtype)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.ops.math.arithmetic import rsqrt
@@ -62,6 +63,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     ----------
     Zhang, Sennrich, Root mean square layer normalization, 2019.
     """
+    refuse("rms_norm", x)
     sizes = integers(normalized_shape, "rms_norm", "normalized_shape")
     require_ending("rms_norm", x, sizes, weight=weight)
     least = float(np.finfo(x.dtype).eps) if eps is None else eps
@@ -129,6 +131,7 @@ def group_norms(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> 
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={groups}"
         )
+    refuse("group_norm", x)
     require_per_channel("group_norm", x, weight=weight, bias=bias)
     apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
     y, mean, rstd = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)
@@ -184,6 +187,7 @@ def batch_norm(
 def _require_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
     if x.ndim < 2:
         raise ShapeError(f"batch_norm(): expected (batch, channels, ...), got {x.ndim} dimensions")
+    refuse("batch_norm", x)
     require_per_channel(
         "batch_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.docstrings import sections_of
-from common.core.dtypes import default_float, int64
+from common.core.dtypes import int64, refuse
 from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, around
@@ -245,14 +245,15 @@ def logcumsumexp(x: Any, dim: int) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats.
     dim : the dimension.
 
     Raises
     ------
     IndexRangeError : a dimension that does not exist.
+    DTypeError : bools or ints.
     """
-    x = x if x.dtype.kind == "f" else to(x, dtype=default_float(), x_dtype=x.dtype)
+    refuse("logcumsumexp", x)
     return _along(logcumsumexp_, "logcumsumexp", x, dim)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import default_float
+from common.core.dtypes import bool_, default_float, refuse, uint8
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, normalize_dim
 from common.ops.index.written_values import of_dtype
@@ -41,6 +41,8 @@ def gradient(x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 
     >>> tw.gradient(tw.tensor([1.0, 4.0, 9.0, 16.0]))
     (tensor([3., 4., 6., 7.]),)
     """
+    if x.dtype in (bool_, uint8):  # differences of them would wrap
+        refuse("gradient", x)
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     axes = [normalize_dim(d, x.ndim, "gradient") for d in dims]
     if len(set(axes)) != len(axes):

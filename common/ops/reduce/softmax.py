@@ -7,7 +7,7 @@ from typing import Any
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply, known_attrs
 from common.core.docstrings import sections_of
-from common.core.dtypes import default_float
+from common.core.dtypes import default_float, refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integers, normalize_dim, normalize_dims, shown
 from common.core.op import Op
@@ -150,6 +150,7 @@ affine_normalize_ = composite(
 
 def _over(op: Op, x: Any, dim: int | None) -> Any:
     """An op over one dimension; a 0-d tensor is a row of one element."""
+    refuse(op.name, x)
     dim = chosen_dim(op.name, x) if dim is None else dim
     axis = normalize_dim(dim, x.ndim, op.name)
     if x.ndim:
@@ -172,13 +173,14 @@ def softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...), of floats, unless `dtype` is one of them.
     dim : the dimension; by default 0 for 0, 1 and 3 dimensions, else 1, with a warning.
     dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
     IndexRangeError : a dimension that does not exist.
+    DTypeError : bools or ints.
 
     Examples
     --------
@@ -219,7 +221,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
     Parameters
     ----------
-    x : (..., *normalized_shape); ints become float32.
+    x : (..., *normalized_shape), of floats.
     normalized_shape : sizes of the last dimensions, or one.
     weight, bias : (*normalized_shape), or None.
     eps : added to the variance.
@@ -260,6 +262,7 @@ def require_ending(op: str, x: Any, sizes: tuple[Any, ...], **parameters: Any) -
 
 def layer_norms(x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """The result of `layer_norm`, the means and the reciprocals of the deviations."""
+    refuse("layer_norm", x)
     sizes = integers(normalized_shape, "layer_norm", "normalized_shape")
     given: Any = eps
     if not isinstance(given, (int, float)) and not hasattr(given, "dtype"):

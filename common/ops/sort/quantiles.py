@@ -8,6 +8,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import called
+from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import flag, normalize_dim
 from common.core.op import Op
@@ -107,6 +108,7 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     tensor(2.)
     """
     keepdim = flag(keepdim, "median", "keepdim")
+    refuse("median", x, "b")
     rows, axis = _rows(x, dim, "median")
     if dim is None:
         return called(middle_(rows, skip=False), "MedianBackward0")
@@ -128,6 +130,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     tensor(1.)
     """
     keepdim = flag(keepdim, "nanmedian", "keepdim")
+    refuse("nanmedian", x, "b")
     rows, axis = _rows(x, dim, "nanmedian")
     if dim is None:
         return called(middle_(rows, skip=True), "NanmedianBackward0")

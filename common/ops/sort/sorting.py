@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.dtypes import float32, int32, int64, promote
+from common.core.dtypes import float32, int32, int64, promote, refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integer, normalize_dim
 from common.core.op import NativeCall, Op
@@ -240,6 +240,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     Sorted(values=tensor([3., 3.]), indices=tensor([0, 3]))
     """
     k = integer(k, "topk", "k")
+    refuse("topk", x, "b")
     rows, axis = _along(x, dim, "topk")
     if k < 0 or k > rows.shape[-1]:
         raise ShapeError(f"topk(): selected index k out of range: k = {k}, dimension {dim} has size {rows.shape[-1]}")
@@ -267,6 +268,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     ShapeError : k is outside 1 ... n.
     """
     k, keepdim = integer(k, "kthvalue", "k"), flag(keepdim, "kthvalue", "keepdim")
+    refuse("kthvalue", x, "b")
     axis = normalize_dim(dim, x.ndim, "kthvalue")
     n = x.shape[axis] if x.ndim else 1
     if k < 1 or k > n:

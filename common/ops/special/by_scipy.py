@@ -13,7 +13,7 @@ from common.compiler.compile import add_namespace
 from common.compiler.host_kernels import host_call
 from common.compiler.primitives import evaluate
 from common.core.dispatch import apply
-from common.core.dtypes import default_float, float32, promote
+from common.core.dtypes import default_float, float32, promote, refuse
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
@@ -200,6 +200,7 @@ def igamma(a: Any, b: Any) -> Any:
     a : (...), positive.
     b : (...), where; it broadcasts with `a`.
     """
+    refuse("igamma", lift(a) + b)
     return pair(gammainc_, a, b)
 
 
@@ -211,6 +212,7 @@ def igammac(a: Any, b: Any) -> Any:
     a : (...), positive.
     b : (...), where; it broadcasts with `a`.
     """
+    refuse("igammac", lift(a) + b)
     return pair(gammaincc_, a, b)
 
 
@@ -245,6 +247,7 @@ def mvlgamma(x: Any, p: int) -> Any:
     p = integer(p, "mvlgamma", "p")
     if p < 1:
         raise ArgumentError("p has to be greater than or equal to 1")
+    refuse("mvlgamma", x, "b")
     x = _floats(x)
     halves = to(lift(arange(p)), dtype=x.dtype, x_dtype=np.dtype(np.int64)) * -0.5
     return total(lgamma(unsqueeze(x, -1) + halves), -1) + p * (p - 1) / 4 * math.log(math.pi)
