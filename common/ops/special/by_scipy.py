@@ -174,10 +174,12 @@ def of_one(op: Op) -> Callable[[Any], Any]:
     return function
 
 
-def pair(op: Op, a: Any, b: Any) -> Any:
-    """A function of two operands of one dtype that broadcast."""
+def pair(op: Op, a: Any, b: Any, of_floats: str = "") -> Any:
+    """A function of two operands of one dtype that broadcast; one that takes floats only is named by `of_floats`."""
     tensors = [x for x in (a, b) if isinstance(x, (TensorBase, np.ndarray))]
     like = promote(*(x.dtype for x in tensors)) if len(tensors) == 2 else tensors[0].dtype
+    if of_floats:
+        refuse(of_floats, Spec((), like))
     like = like if like.kind == "f" else default_float()
     a, b = (
         to(x, dtype=like, x_dtype=x.dtype) if isinstance(x, (TensorBase, np.ndarray)) else as_value(x, like)
@@ -200,8 +202,7 @@ def igamma(a: Any, b: Any) -> Any:
     a : (...), positive.
     b : (...), where; it broadcasts with `a`.
     """
-    refuse("igamma", lift(a) + b)
-    return pair(gammainc_, a, b)
+    return pair(gammainc_, a, b, "igamma")
 
 
 def igammac(a: Any, b: Any) -> Any:
@@ -212,8 +213,7 @@ def igammac(a: Any, b: Any) -> Any:
     a : (...), positive.
     b : (...), where; it broadcasts with `a`.
     """
-    refuse("igammac", lift(a) + b)
-    return pair(gammaincc_, a, b)
+    return pair(gammaincc_, a, b, "igammac")
 
 
 def zeta(a: Any, b: Any) -> Any:
