@@ -63,7 +63,7 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
 def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
     """Write few elements where nothing is recorded, at a mask or at rows by number; whether that was done."""
     k = key.payload
-    if mode.inference_seen or not x.flags.writeable or (_grad_enabled() and is_recorded(self)):
+    if not x.flags.writeable or (_grad_enabled() and is_recorded(self)):
         return False
     if (type(value) is float or type(value) is int) and x.dtype.kind == "f":
         v = number(value, x.dtype)

@@ -74,7 +74,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return made
 
     def wide(self: Any, *others: Any, **options: Any) -> Any:
-        if self.__class__ not in KINDS or mode.tracing or mode.inference_seen:
+        if self.__class__ not in KINDS or mode.tracing:
             return general(self, *others, **options)
         x = self.payload
         if x.__class__ is not _ndarray:
@@ -113,7 +113,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def method(self: Any, *others: Any, **options: Any) -> Any:
         """The commonest operands: one tensor with memory of its own, or one number."""
-        if len(others) == 1 and not (options or mode.tracing or mode.inference_seen) and self.__class__ in KINDS:
+        if len(others) == 1 and not (options or mode.tracing) and self.__class__ in KINDS:
             x, other = self.payload, others[0]
             if other.__class__ in KINDS:
                 z = other.payload
@@ -243,7 +243,7 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
     general = boundary.guarded(getattr(TensorBase, name), name)
 
     def method(self: Any, *given: Any, **options: Any) -> Any:
-        if self.__class__ not in KINDS or options or mode.tracing or mode.inference_seen:
+        if self.__class__ not in KINDS or options or mode.tracing:
             return general(self, *given, **options)
         x = self.payload
         if x.__class__ is _ndarray and x.flags.carray:

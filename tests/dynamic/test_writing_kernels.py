@@ -7,7 +7,6 @@ import pytest
 
 import dynamic as tw
 import static
-from common.core import mode
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
 
@@ -33,7 +32,8 @@ CALLS = {
 def test_bits_are_those_of_the_function(name, monkeypatch):
     write, function, is_remembered = CALLS[name]
     learn, made = writing_kernels._learnt, []
-    monkeypatch.setattr(mode, "inference_seen", False)  # other tests may have entered inference mode
+    with tw.inference_mode():  # which other tests may have entered, too
+        pass
     monkeypatch.setattr(writing_kernels, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
     rng, shape = np.random.default_rng(3), (6, len(name) + 3)  # forms that no other test has
     for dtype in ("float32", "float64"):
@@ -153,3 +153,22 @@ def test_what_is_recorded_watched_or_wrong_at_masks_and_rows_goes_the_general_wa
             product.sum().backward()
         with pytest.raises(RuntimeError, match="leaf"):
             write(w)
+
+
+def test_what_is_remembered_is_not_for_inference_tensors():
+    with tw.inference_mode():
+        made = tw.ones(5, 3)
+    normal, weight = tw.zeros(5, 3), tw.ones(5, 3, requires_grad=True)
+    for _ in range(OFTEN + 2):
+        normal.add_(made).mul_(weight.detach()).zero_()
+    mask = tw.tensor([True, False, False, False, True])
+    for write in (
+        lambda: made.add_(normal), lambda: made.mul_(2.0), lambda: made.zero_(), lambda: made.fill_(1.0),
+        lambda: made.copy_(normal), lambda: made.__setitem__(mask, 2.0),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+            write()
+    recorded = weight * 1
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        recorded.mul_(made)
+    assert made.tolist() == [[1.0] * 3] * 5
