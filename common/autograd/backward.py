@@ -280,7 +280,9 @@ def relay(x: TensorBase) -> TensorBase:
     trace = mode.current_trace()
     own = relayed(x.payload if trace is None else trace.payload(x), x.edge)
     if trace is not None:
+        shown = own.payload
         trace.note_alias(own, x, same=True)
+        own.payload = shown  # its history around a call of `vmap` too, which what is detached has not
     if mode.tracing and (level := mode.dual_level.get()) is not None:
         level.hand_on(x, own)
     return own

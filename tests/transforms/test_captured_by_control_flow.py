@@ -74,3 +74,18 @@ def test_what_all_examples_share_is_differentiated(tw):
     mapped = tw.vmap(tw.grad(lambda r: tw.scan(lambda c, i: (c * r * w, c), r, tw.arange(3))[0]))
     (found,) = tw.autograd.grad(mapped(tw.tensor([1.0, 2.0])).sum(), w)
     assert found.item() == 432.0  # 4 r^3 w^3, by w
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_second_derivatives_of_loops_that_only_read_rows(tw):
+    """Nothing that a gradient's loop is given itself has a history: what it reads of the loop before has one."""
+
+    def total(x):
+        return tw.map(lambda r: r.sin() * r * r, x).sum()
+
+    x = np.stack([X, X * 0.9])
+    curves = 2 * np.sin(x) + 4 * x * np.cos(x) - x * x * np.sin(x)
+    found = tw.vmap(tw.func.hessian(total))(tw.tensor(x)).numpy()
+    np.testing.assert_allclose(found, curves[:, :, None] * np.eye(3), rtol=1e-12)
+    pushed = tw.vmap(lambda row: tw.func.jvp(tw.func.grad(total), (row,), (tw.tensor(X),))[1])(tw.tensor(x)).numpy()
+    np.testing.assert_allclose(pushed, curves * X, rtol=1e-12)

@@ -289,7 +289,7 @@ class _LoopOfAll:
                     self.differ = [a or not kept for a, kept in zip(self.differ, self.kept, strict=True)]
                 if before == self.differ:
                     break
-            edges = [x.edge for x in (*self.request.carried, *self.request.rows, *self.request.constants)]
+            edges = [*(x.edge for x in self.request.carried), *self.request.row_edges(), *self.request.constant_edges()]
             self.differentiated = self.recording and any(e is not None for e in (*edges, *body.captured))
 
     def _abstract(self) -> list[TensorBase]:
