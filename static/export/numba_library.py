@@ -362,6 +362,30 @@ def multiply_panel(a, i, down, along, step, height, panel, at, depth, columns, o
             out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
 
 
+def multiply_windows(
+    a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p, kw, kh, dx, dy, dz, x, y
+):
+    """The same with windows where they lie: kw in a row, kh such rows in a plane; the first is number x of row y."""
+    total = np.empty(48, out.dtype)
+    for r in range(height):
+        total[:] = 0
+        line = i + r // 8 * 8 * step + r % 8 * down
+        place, column, row = at, x, y
+        for d in range(depth):
+            v = a[line + d * along]
+            for c in range(columns):
+                total[c] = fma(v, panel[place + c], total[c])
+            column += 1
+            if column < kw:
+                place += dx
+            else:
+                column, row = 0, row + 1
+                place += dy if row < kh else dz
+                row = row if row < kh else 0
+        for c in range(columns):
+            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+
+
 def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
     """Rows of windows, with zeros outside of first <= t < last."""
     for r in range(count):
