@@ -23,7 +23,7 @@ from static.lowering.memory.call_table import Frame, TableEntry, Temporary
 
 SIZES = ", @SIZES@"
 """Stands for all sizes behind other arguments, until the last of them is known."""
-JIT = "@njit(cache=True)\n"
+JIT = '@njit(cache=True, error_model="numpy")\n'
 ROOM = "room"
 """The name of the size that bounds the iterations of a loop whose number data decide."""
 

@@ -17,7 +17,7 @@ from common.compiler.python_text import FunctionText, text_of
 from common.compiler.registers import DTYPES
 from common.compiler.text_steps import literal
 from common.core.errors import ArgumentError
-from static.export import numba_library
+from static.export import numba_library, numba_windows
 
 _INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 _OF_BOOLS = {"row_max": "row_any", "row_min": "row_all", "max_of_rows": "any_of_rows", "min_of_rows": "all_of_rows"}
@@ -26,6 +26,10 @@ _SHORT = 60
 
 Typed = tuple[ast.expr, Any]
 """An expression of the new text, and its dtype; of a buffer, the buffer's name and ``[dtype]``."""
+
+
+LIBRARY: dict[str, Any] = {**vars(numba_library), **vars(numba_windows)}
+"""Functions that kernels may call."""
 
 
 class NumbaKernel(NamedTuple):
@@ -72,13 +76,13 @@ class KernelTexts:
         return self._made[source]
 
     def from_library(self, name: str) -> str:
-        """Copy a function of `static.export.numba_library`, with those that it calls; its name."""
+        """Copy a function of `LIBRARY`, with those that it calls; its name."""
         if name not in self.library:
-            function = getattr(numba_library, name, None)
+            function = LIBRARY.get(name)
             if not isinstance(function, FunctionType):
                 raise ArgumentError(f"export_numba(): the program needs {name}(), which has no form in Python")
             for used in function.__code__.co_names:
-                if isinstance(getattr(numba_library, used, None), FunctionType):
+                if isinstance(LIBRARY.get(used), FunctionType):
                     self.from_library(used)
             self.library[name] = inspect.getsource(function)
         return name

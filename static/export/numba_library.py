@@ -17,7 +17,7 @@ fma: Any = None
 """In a written file: ``fma(x, y, z)``, x * y + z rounded once."""
 
 
-SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES = range(5)
+SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES, NUMBERS = range(6)
 """The terms of a fold."""
 
 
@@ -27,6 +27,8 @@ def term(x, how):
         return x * x
     if how == MAGNITUDES:
         return abs(x)
+    if how == NUMBERS:
+        return x if x == x else type(x)(0)
     return abs(x) * abs(x) * abs(x) if how == CUBES else x
 
 
@@ -90,6 +92,11 @@ def block_magnitudes(x, at, n):
 def block_cubes(x, at, n):
     """The sum of n cubed magnitudes."""
     return fold(x, at, n, CUBES)
+
+
+def block_numbers(x, at, n):
+    """The sum of those of n elements that are no NaN."""
+    return fold(x, at, n, NUMBERS)
 
 
 def fold_lanes(lanes, at):
@@ -288,6 +295,11 @@ def whole_cubes(x, at, rows, columns, out, to):
     fold_columns(x, at, rows, columns, out, to, CUBES)
 
 
+def whole_numbers(x, at, rows, columns, out, to):
+    """The sums of what is no NaN of columns."""
+    fold_columns(x, at, rows, columns, out, to, NUMBERS)
+
+
 def multiply(a, i, b, j, c, at, m, n, k, lda, ldb, ldc, trans_a, trans_b):
     """A product of matrices: chains of fused multiply-adds over blocks of 256, which are added in order."""
     total = np.empty(n, c.dtype)
@@ -315,108 +327,3 @@ def multiply_vector(a, i, x, j, out, at, m, k, lda, trans):
         for p in range(k, (k + 15) // 16 * 16):
             lanes[p & 15] = lanes[p & 15] + 0
         out[at + row] = fold16(lanes, 0, 1, SUM)
-
-
-def panel_width(a):
-    """Columns of a panel of a right operand."""
-    return 48
-
-
-def panel_height(a):
-    """Rows of a panel of a left operand."""
-    return 8
-
-
-def pack_left(a, i, ld, depth, rows, to, at):
-    """Rows cut into panels of 8, of which each has its columns side by side."""
-    for r in range(rows):
-        for p in range(depth):
-            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + r * ld + p]
-
-
-def pack_left_turned(a, i, ld, depth, rows, to, at):
-    """The same of a matrix that is stored by columns."""
-    for r in range(rows):
-        for p in range(depth):
-            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + p * ld + r]
-
-
-def pack_right_turned(a, i, ld, depth, columns, to, at):
-    """Columns cut into panels of 48, of which each has its rows side by side."""
-    for c in range(columns):
-        for p in range(depth):
-            to[at + c // 48 * 48 * depth + p * 48 + c % 48] = a[i + c * ld + p]
-
-
-def multiply_panel(a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p):
-    """The product of rows and a panel; added to what is there if p is not 0."""
-    total = np.empty(48, out.dtype)
-    for r in range(height):
-        total[:] = 0
-        line = i + r // 8 * 8 * step + r % 8 * down
-        for d in range(depth):
-            x = a[line + d * along]
-            for c in range(columns):
-                total[c] = fma(x, panel[at + d * 48 + c], total[c])
-        for c in range(columns):
-            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
-
-
-def multiply_windows(
-    a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p, kw, kh, dx, dy, dz, x, y
-):
-    """The same with windows where they lie: kw in a row, kh such rows in a plane; the first is number x of row y."""
-    total = np.empty(48, out.dtype)
-    for r in range(height):
-        total[:] = 0
-        line = i + r // 8 * 8 * step + r % 8 * down
-        place, column, row = at, x, y
-        for d in range(depth):
-            v = a[line + d * along]
-            for c in range(columns):
-                total[c] = fma(v, panel[place + c], total[c])
-            column += 1
-            if column < kw:
-                place += dx
-            else:
-                column, row = 0, row + 1
-                place += dy if row < kh else dz
-                row = row if row < kh else 0
-        for c in range(columns):
-            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
-
-
-def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
-    """Rows of windows, with zeros outside of first <= t < last."""
-    for r in range(count):
-        for t in range(length):
-            to[at + r * deeper + t] = x[i + r * down + t * step] if first <= t < last else 0
-
-
-def add_windows(rows, at, x, i, first, last, step, count, deeper, down):
-    """Rows of windows added to where they are."""
-    for r in range(count):
-        for t in range(first, last):
-            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t]
-
-
-def add_products(rows, at, factor, f, x, i, first, last, step, count, deeper, down):
-    """The same of rows times a number."""
-    for r in range(count):
-        for t in range(first, last):
-            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t] * factor[f]
-
-
-def fuse_windows(x, i, factor, f, to, at, first, last, length, step, count, down, deeper):
-    """Rows of windows times a number, added by fused multiply-adds; zeros outside of first <= t < last."""
-    for r in range(count):
-        for t in range(length):
-            v = x[i + r * down + t * step] if first <= t < last else x.dtype.type(0)
-            to[at + r * deeper + t] = fma(factor[f], v, to[at + r * deeper + t])
-
-
-def fuse_lanes(x, i, y, j, lanes, at, start, length):
-    """Products added to 16 chains in turns, the first one to that of number `start`."""
-    for t in range(length):
-        lane = at + (start + t) % 16
-        lanes[lane] = fma(x[i + t], y[j + t], lanes[lane])

@@ -15,9 +15,10 @@ from common.compiler.registers import DTYPES
 from common.compiler.text_steps import type_name
 from common.core.errors import ArgumentError, file_error
 from common.core.numerics import BLOCK, LANES
-from static.export import copied_definitions, numba_library
+from static.export import copied_definitions
 from static.export.compiled_call import CompiledCall, compiled_call
 from static.export.numba_driver import JIT, ROOM, SIZES, NumbaDriver, runs_python, tuple_of
+from static.export.numba_kernels import LIBRARY
 from static.export.python_layout import WIDTH, clipped, laid_out, quoted
 from static.graph.regions import FIRST_ROOM
 from static.lowering.memory.call_table import TableArgument
@@ -32,10 +33,9 @@ def fma(context, x, y, z):
 
     return x(x, x, x), write
 '''
-_FOLDS = "SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES = range(5)"
+_FOLDS = "SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES, NUMBERS = range(6)"
 _COLUMNS = f'''
-@njit(cache=True)
-def accumulators(rows, columns, tile, more):
+{JIT}def accumulators(rows, columns, tile, more):
     """How many numbers sums of columns need: {LANES} rows per level of blocks."""
     levels = 1 + more
     while rows > {BLOCK}:
@@ -129,7 +129,7 @@ class _Module:
 
     def __init__(self, program: CompiledCall) -> None:
         self.program, frame = program, program.frame
-        taken = {*_WORDS, ROOM, *copied_definitions.names(), *vars(numba_library), *DTYPES, program.name}
+        taken = {*_WORDS, ROOM, *copied_definitions.names(), *LIBRARY, *DTYPES, program.name}
         inputs, first = program.inputs, len(program.inputs) - len(program.state)
         names = [_identifier(x, taken, i >= first) for i, x in enumerate(inputs)]
         self.inputs = [*zip(names, frame.inputs, strict=True)]

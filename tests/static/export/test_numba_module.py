@@ -14,13 +14,16 @@ from benchmarks.workloads.digits import Digits
 from common.core.errors import ArgumentError
 from common.core.tree import flatten
 from common.kernels.arrays import sums
+from common.kernels.arrays.row_functions import NAMESPACE
 from static.export import numba_library
+from static.export.numba_kernels import LIBRARY
 from tests.kernels.run import special_values
 from tests.static.export.test_held_graph import assert_same_bits
 
 F32 = np.float32
 rng = np.random.default_rng(0)
 X, LONG = rng.normal(size=(3, 4)).astype(F32), rng.normal(size=(2100, 3)).astype(F32)
+HOLES = np.where(LONG > 1, F32(np.nan), LONG)
 numbers = count()
 
 
@@ -55,6 +58,10 @@ def gradients(x, picked):
     return static.grad(loss)(x)
 
 
+def numbers_in(x):
+    return x.nansum(), x.nansum(0), x.nanmean(1), 1 / (x - x)
+
+
 def convolved(x, w):
     def loss(x, w):
         f = static.nn.functional.conv2d
@@ -72,7 +79,8 @@ IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32)
     (2, 4, 5, 6), (10, 2, 3, 3)))  # fmt: skip
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
-    "convolved": (convolved, (IMAGES, KERNELS)), "gradients": (gradients, (X, np.array([2, 0, 1]))),
+    "convolved": (convolved, (IMAGES, KERNELS)), "numbers": (numbers_in, (HOLES,)),
+    "gradients": (gradients, (X, np.array([2, 0, 1]))),
 }  # fmt: skip
 
 
@@ -159,6 +167,14 @@ def test_folds_of_the_file_are_those_of_the_definition(n):
                 lane[:] = lane * x[r] if product else lane + x[r]
             finish(acc, 0, 2, n, out, 0)
             assert out.tobytes() == sums.sum_oracle(x.T, product).tobytes()
+
+
+def test_every_function_of_rows_has_its_form():
+    """Kernels may call any of them; threads, keys of sorts and draws are made in other ways."""
+    lacking = [name for name in NAMESPACE if name not in LIBRARY]
+    assert [x for x in lacking if not x.startswith(("share_", "there_are", "uniform_", "normal_"))] == [
+        "float_of_bits", "sort_key", "rising_key", "falling_key",
+    ]  # fmt: skip
 
 
 def test_what_needs_the_library_is_refused(tmp_path):

@@ -14,6 +14,7 @@ from common.core.spec import Spec
 from common.core.tree import flatten
 from static.export import copied_definitions
 from static.export.copied_definitions import MODULES, copy_definitions
+from static.export.numba_driver import JIT
 from tests.static.export.test_held_graph import assert_same_bits
 from tests.static.export.test_numba_module import loaded
 
@@ -58,7 +59,7 @@ def loops_in_a_loop(x):
 def in_python(path, name):
     """The function of a file, without numba's compiler: in a moment, for few elements and no fused multiply-adds."""
     scope = {}
-    exec(compile(path.read_text().replace("@njit(cache=True)\n", ""), str(path), "exec"), scope)
+    exec(compile(path.read_text().replace(JIT, ""), str(path), "exec"), scope)
     return scope[name]
 
 

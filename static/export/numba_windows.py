@@ -1,0 +1,135 @@
+"""Products of panels and of windows of images, as Python that numba compiles, beside `static.export.numba_library`."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from static.export.numba_library import SUM, fma, fold16
+
+
+def panel_width(a):
+    """Columns of a panel of a right operand."""
+    return 48
+
+
+def panel_height(a):
+    """Rows of a panel of a left operand."""
+    return 8
+
+
+def pack_left(a, i, ld, depth, rows, to, at):
+    """Rows cut into panels of 8, of which each has its columns side by side."""
+    for r in range(rows):
+        for p in range(depth):
+            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + r * ld + p]
+
+
+def pack_left_turned(a, i, ld, depth, rows, to, at):
+    """The same of a matrix that is stored by columns."""
+    for r in range(rows):
+        for p in range(depth):
+            to[at + r // 8 * 8 * depth + p * 8 + r % 8] = a[i + p * ld + r]
+
+
+def pack_right_turned(a, i, ld, depth, columns, to, at):
+    """Columns cut into panels of 48, of which each has its rows side by side."""
+    for c in range(columns):
+        for p in range(depth):
+            to[at + c // 48 * 48 * depth + p * 48 + c % 48] = a[i + c * ld + p]
+
+
+def multiply_panel(a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p):
+    """The product of rows and a panel; added to what is there if p is not 0."""
+    total = np.empty(48, out.dtype)
+    for r in range(height):
+        total[:] = 0
+        line = i + r // 8 * 8 * step + r % 8 * down
+        for d in range(depth):
+            x = a[line + d * along]
+            for c in range(columns):
+                total[c] = fma(x, panel[at + d * 48 + c], total[c])
+        for c in range(columns):
+            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+
+
+def multiply_windows(
+    a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p, kw, kh, dx, dy, dz, x, y
+):
+    """The same with windows where they lie: kw in a row, kh such rows in a plane; the first is number x of row y."""
+    total = np.empty(48, out.dtype)
+    for r in range(height):
+        total[:] = 0
+        line = i + r // 8 * 8 * step + r % 8 * down
+        place, column, row = at, x, y
+        for d in range(depth):
+            v = a[line + d * along]
+            for c in range(columns):
+                total[c] = fma(v, panel[place + c], total[c])
+            column += 1
+            if column < kw:
+                place += dx
+            else:
+                column, row = 0, row + 1
+                place += dy if row < kh else dz
+                row = row if row < kh else 0
+        for c in range(columns):
+            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+
+
+def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
+    """Rows of windows, with zeros outside of first <= t < last."""
+    for r in range(count):
+        for t in range(length):
+            to[at + r * deeper + t] = x[i + r * down + t * step] if first <= t < last else 0
+
+
+def add_windows(rows, at, x, i, first, last, step, count, deeper, down):
+    """Rows of windows added to where they are."""
+    for r in range(count):
+        for t in range(first, last):
+            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t]
+
+
+def add_products(rows, at, factor, f, x, i, first, last, step, count, deeper, down):
+    """The same of rows times a number."""
+    for r in range(count):
+        for t in range(first, last):
+            x[i + r * down + t * step] = x[i + r * down + t * step] + rows[at + r * deeper + t] * factor[f]
+
+
+def fuse_windows(x, i, factor, f, to, at, first, last, length, step, count, down, deeper):
+    """Rows of windows times a number, added by fused multiply-adds; zeros outside of first <= t < last."""
+    for r in range(count):
+        for t in range(length):
+            v = x[i + r * down + t * step] if first <= t < last else x.dtype.type(0)
+            to[at + r * deeper + t] = fma(factor[f], v, to[at + r * deeper + t])
+
+
+def sum_windows(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, step, length, rows, down, deeper):
+    """The sum of n <= 32 numbers times the places of a window, for rows of windows; see `multiply_windows`."""
+    lanes = np.empty(16, out.dtype)
+    for r in range(rows):
+        for t in range(length):
+            lanes[:] = 0
+            place, column, row = i + r * down + t * step, 0, 0
+            for k in range(n):
+                lanes[k & 15] = fma(w[j + k], x[place], lanes[k & 15])
+                column += 1
+                if column < kw:
+                    place += dx
+                else:
+                    column, row = 0, row + 1
+                    place += dy if row < kh else dz
+                    row = row if row < kh else 0
+            for k in range(n, 32 if n > 16 else 16):
+                lanes[k & 15] = lanes[k & 15] + 0
+            out[to + r * deeper + t] = fold16(lanes, 0, 1, SUM)
+
+
+def fuse_lanes(x, i, y, j, lanes, at, start, length):
+    """Products added to 16 chains in turns, the first one to that of number `start`."""
+    for t in range(length):
+        lane = at + (start + t) % 16
+        lanes[lane] = fma(x[i + t], y[j + t], lanes[lane])
