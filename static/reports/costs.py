@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import Origin, origin
 from common.core.sizes import resolve
+from common.kernels.arrays.gemm import of_matrices
 from static.graph.regions import iterations
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, is_literal
-from static.lowering.memory.layout import of_sizes
 
 if TYPE_CHECKING:
     from static.graph import Node
@@ -165,7 +165,7 @@ def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tupl
         writes,
         flops,
         times,
-        origin(of_sizes(step.source, False), compiler) or origin(of_sizes(step.source, True), compiler),
+        origin(of_matrices(step.source), compiler) or origin(step.source, compiler),
         len(step.groups),
         *shares,
         tuple(

@@ -10,11 +10,12 @@ from common.compiler.compile import compile_kernel
 from common.core.bounded import put_within
 from common.core.lazy import cached_property
 from common.core.polynomials import Atom
+from common.kernels.arrays.gemm import of_matrices
 from static.graph import Graph, Node
 from static.lowering.ir.options import CompileOptions
 from static.lowering.lowered_program import LoweredProgram
 from static.lowering.memory.call_table import GENERATED, Frame
-from static.lowering.memory.layout import MemoryLayout, of_sizes
+from static.lowering.memory.layout import MemoryLayout
 from static.running.native_form import NativeForm
 from static.running.overlaps import Overlaps
 from static.running.plan import Plan
@@ -89,7 +90,7 @@ class Executable:
     def address(self, frame: Frame, step: int, layout: MemoryLayout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
         call = frame.calls[step]
-        source = of_sizes(call.source, step in layout.special)
+        source = call.source if step in layout.vectors else of_matrices(call.source)
         return compile_kernel(source, call.name, self.options.compiler, not call.name.startswith(GENERATED))
 
     def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from common.compiler.guarded_forms import guarded_forms
 from common.core.polynomials import Atom
-from common.kernels.arrays.gemm import of_matrices
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep
 from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.memory.arena import Arena, aligned
@@ -47,7 +45,7 @@ class MemoryLayout:
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     beside : steps that threads run at the same time, by the first of them.
-    special : steps whose sizes another text of their kernel is for, see `of_sizes`.
+    vectors : steps that are products of a vector, which need another kernel.
     total : bytes.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
@@ -58,7 +56,7 @@ class MemoryLayout:
     blocks: dict[int, RegionMemory]
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
-    special: list[int]
+    vectors: list[int]
     total: int
     first: int = 0
     parts: dict[int, int] = field(default_factory=dict)
@@ -75,7 +73,6 @@ class Schedule:
     blocks : steps with regions, and the temporaries that are memory for these.
     scratch : step -> temporaries that are scratch memory of it alone.
     products : steps that are products of matrices, and of which size their rows and columns are.
-    guards : steps whose kernel begins with a form for certain sizes, and which these are, see `guarded_forms`.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -90,10 +87,6 @@ class Schedule:
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
         self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
-        self.guards = [
-            (i, [(call.ints[argument], value) for argument, value in forms.guard])
-            for i, call in enumerate(frame.calls) if (forms := guarded_forms(call.source)) is not None
-        ]  # fmt: skip
         self.scratch: dict[int, list[int]] = {}
         for i, t in enumerate(frame.temporaries):
             if t.name == "scratch" and t.first == t.last:
@@ -136,17 +129,8 @@ def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> M
     beside = schedule.sharing.beside(values, threads, shared) if threads > 1 else {}
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
-    special = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
-    special += [step for step, guard in schedule.guards if all(values[i] == value for i, value in guard)]
-    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, special, total)
-
-
-def of_sizes(source: str, special: bool) -> str:
-    """The text of a kernel for sizes that are special, such as products of vectors and short rows, or for others."""
-    forms = guarded_forms(source)
-    if forms is not None:
-        return forms.special if special else forms.general
-    return source if special else of_matrices(source)
+    vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
+    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
 
 
 def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> RegionMemory:
@@ -183,7 +167,7 @@ def numbers(frame: Frame, layout: MemoryLayout) -> tuple[list[int], list[int]]:
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
     these begin is noted in the layout. Decisive are the number of parts of loops, which steps run side by side and in
-    which order, and which need another text of their kernel.
+    which order, and which are products of vectors.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -198,7 +182,7 @@ def _number(frame: Frame, layout: MemoryLayout, base: int, found: list[int], cut
     found += [base + offset for offset in layout.offsets]
     for steps in layout.beside.values():
         cuts += (layout.first, -len(steps), *steps)
-    for step in layout.special:
+    for step in layout.vectors:
         cuts += (layout.first, step, 0)
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)

@@ -135,26 +135,3 @@ def test_gradients_of_distances_do_not_move_the_whole():
     total = np.asarray(dx, np.float64).sum(0) + np.asarray(dy, np.float64).sum(0)
     np.testing.assert_allclose(total, 0, atol=1e-3)
     assert np.abs(np.asarray(dx)).max() > 0.1
-
-
-def test_the_form_that_runs_is_compiled(monkeypatch):
-    """One program meets rows of three, then others, then three again: each form is compiled when sizes need it."""
-    from static.running import executable
-
-    compiled = list[str]()
-    compile_kernel = executable.compile_kernel
-    monkeypatch.setattr(
-        executable, "compile_kernel", lambda source, *how: compiled.append(source) or compile_kernel(source, *how)
-    )
-
-    def near(tw):
-        return lambda x, y: tw.exp(-((x[:, None, :] - y[None, :, :]) ** 2).sum(-1))
-
-    f, found = static.function(near(static)), []
-    for k in (3, 5, 3, 7):
-        compiled.clear()
-        x, y = arrays((20, k), (30, k))
-        assert_all_same_bits([f(x, y)], [near(dynamic)(dynamic.tensor(x), dynamic.tensor(y))], f"{k} columns")
-        assert not any(" == 3:" in source for source in compiled)
-        found.append([("fold_lanes(" in source) for source in compiled])
-    assert found == [[False], [True], [], []]
