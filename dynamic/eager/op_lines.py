@@ -14,7 +14,6 @@ from common.core.interpretation import Interpretation
 from common.core.op import Op
 from common.core.spec import Spec, numel
 from common.evaluate.specialise import NUMBERS, Recipe, recipe
-from common.evaluate.straight_line import straight_steps
 from common.runtime.tape_state import KnownLine
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.record import record
@@ -251,7 +250,11 @@ class OpLine(Interpretation):
                 steps.append((op, given, attrs, names))
         specs = {x.name: x.payload.spec for x in self.operands if type(x) is StandIn}
         asked = sorted(shown - viewed)
-        made = straight_steps(specs, steps, asked) if len(steps) > 1 else None
+        if len(steps) < 2:
+            return []
+        from common.evaluate.straight_line import straight_steps
+
+        made = straight_steps(specs, steps, asked)
         if made is None:
             return []
         scope["straight"] = made

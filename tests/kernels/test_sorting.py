@@ -6,7 +6,7 @@ import pytest
 import dynamic
 import static
 from common.compiler.primitives import evaluate
-from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.kernels.arrays import sorting
 from tests.helpers.proofs import rotated
 from tests.kernels.run import run
@@ -58,6 +58,10 @@ def test_order_is_that_of_the_definition(length, dtype):
     values, indices = dynamic.sort(x, descending=descending)
     assert np.array_equal(indices.numpy(), expected)
     assert values.numpy().tobytes() == np.take_along_axis(x, expected, -1).tobytes()
+    if dtype == "bool":  # as in PyTorch, which sorts bools
+        with pytest.raises(DTypeError, match=r"topk. not implemented for bool"):
+            static.topk(x, 1)
+        return
     for k in {k for k in (0, 1, sorting.FEW, sorting.FEW + 1, n // 3, n) if k <= n}:
         values, indices = map(np.asarray, static.topk(x, k, largest=descending))
         assert np.array_equal(indices, expected[:, :k])
