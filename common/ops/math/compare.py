@@ -50,14 +50,14 @@ clamp_min = elementwise(
     "clamp_min", lambda x, low: e.maximum(x, low),
     (lambda g, x, low: where(ge(x, low), g, 0),
      lambda g, x, low: where(lt(x, low), g, 0)),
-    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.", refuses="b",
+    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.",
 )  # fmt: skip
 
 clamp_max = elementwise(
     "clamp_max", lambda x, high: e.minimum(x, high),
     (lambda g, x, high: where(le(x, high), g, 0),
      lambda g, x, high: where(gt(x, high), g, 0)),
-    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.", refuses="b",
+    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.",
 )  # fmt: skip
 
 clamp_both = elementwise(

@@ -75,7 +75,6 @@ argmin_ = _position_op("min")
 
 def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
     keepdim = flag(keepdim, op.name, "keepdim")
-    refuse(op.name, x, "b")
     if x.dtype == uint8:
         x = to(x, dtype=int16, x_dtype=uint8)
     if dim is None or x.ndim == 0:
@@ -104,6 +103,7 @@ def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     IndexRangeError : it does not exist.
     DTypeError : bools.
     """
+    refuse("argmax", x, "b")
     return _positions(argmax_, x, dim, keepdim)
 
 
@@ -111,6 +111,7 @@ def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 @accept_numpy_names
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The first position of the minimum along `dim`, or in the flattened tensor; int64."""
+    refuse("argmin", x, "b")
     return _positions(argmin_, x, dim, keepdim)
 
 
