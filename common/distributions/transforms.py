@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, NotDefinedError
-from common.core.int_arguments import members
+from common.core.int_arguments import lengths, members
 from common.distributions import constraints
 from common.ops import functional as F
 
@@ -302,18 +302,27 @@ class IndependentTransform(Transform):
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
+def _lengths(sizes: Any, name: str) -> tuple[Any, ...]:
+    return lengths(members(sizes, "ReshapeTransform", name), "ReshapeTransform", name)
+
+
 class ReshapeTransform(Transform):
     """Another shape of the last dimensions.
 
     Parameters
     ----------
     in_shape, out_shape : sizes before and after, of one number of elements.
+
+    Raises
+    ------
+    ArgumentError : something else than ints, or other numbers of elements.
+    ShapeError : a negative size.
     """
 
     bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
-        self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
+        self.in_shape, self.out_shape = _lengths(in_shape, "in_shape"), _lengths(out_shape, "out_shape")
         if math.prod(self.in_shape) != math.prod(self.out_shape):
             raise ArgumentError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size)

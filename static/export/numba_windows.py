@@ -54,6 +54,15 @@ def multiply_panel(a, i, down, along, step, height, panel, at, depth, columns, o
             out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
 
 
+def next_place(place, column, row, kw, kh, dx, dy, dz):
+    """The next place in a window of kw columns and kh rows, and its column and row."""
+    if column + 1 < kw:
+        return place + dx, column + 1, row
+    if row + 1 < kh:
+        return place + dy, 0, row + 1
+    return place + dz, 0, 0
+
+
 def multiply_windows(
     a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p, kw, kh, dx, dy, dz, x, y
 ):
@@ -67,13 +76,7 @@ def multiply_windows(
             v = a[line + d * along]
             for c in range(columns):
                 total[c] = fma(v, panel[place + c], total[c])
-            column += 1
-            if column < kw:
-                place += dx
-            else:
-                column, row = 0, row + 1
-                place += dy if row < kh else dz
-                row = row if row < kh else 0
+            place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
         for c in range(columns):
             out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
 
@@ -116,13 +119,7 @@ def sum_windows(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, step, length, rows, 
             place, column, row = i + r * down + t * step, 0, 0
             for k in range(n):
                 lanes[k & 15] = fma(w[j + k], x[place], lanes[k & 15])
-                column += 1
-                if column < kw:
-                    place += dx
-                else:
-                    column, row = 0, row + 1
-                    place += dy if row < kh else dz
-                    row = row if row < kh else 0
+                place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
             for k in range(n, 32 if n > 16 else 16):
                 lanes[k & 15] = lanes[k & 15] + 0
             out[to + r * deeper + t] = fold16(lanes, 0, 1, SUM)

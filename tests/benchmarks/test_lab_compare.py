@@ -1,7 +1,6 @@
 """Comparing runs and programs, the doctor, and the export: verdicts that a gate can rely on."""
 
 import json
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -173,31 +172,6 @@ def test_a_program_that_draws_is_not_compared_with_peers():
     told = agreement(calls)
     assert told["torch"].line() == "draws other random numbers, so it is not compared"
     assert not told["torch"].error
-
-
-def test_pytorch_draws_our_data_and_parameters_while_a_program_is_built():
-    if find_spec("torch") is None:
-        return  # the tests never need peers
-    import torch
-
-    from benchmarks.peers.torch_draws import OurDraws
-
-    def drawn(tw):
-        made = [tw.rand(2, 3), tw.randint(0, 9, (4,)), tw.randn(2, dtype=tw.float64), tw.randperm(5)]
-        made += [tw.empty(3).uniform_(-1, 2), tw.nn.init.xavier_normal_(tw.empty(2, 2)), tw.rand_like(made[0])]
-        module = tw.nn.LSTM(4, 2)
-        return [*made, *module.parameters(), *tw.nn.Conv1d(2, 3, 2).parameters()]
-
-    dynamic.manual_seed(5)
-    ours = drawn(dynamic)
-    dynamic.manual_seed(5)
-    with OurDraws():
-        theirs = drawn(torch)
-    own = torch.rand(3, generator=torch.Generator().manual_seed(1))
-    with OurDraws():
-        assert torch.equal(torch.rand(3, generator=torch.Generator().manual_seed(1)), own)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-6)
 
 
 def test_pyperf_reads_an_export(tmp_path, capsys):

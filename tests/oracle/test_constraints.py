@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, ShapeError
 from tests.bits import assert_same_bits
 
 d = dynamic.distributions
@@ -117,3 +117,15 @@ def test_numbers_where_values_are_checked():
     for refused in (d.HalfCauchy(1.0).log_prob, d.HalfCauchy(1.0).cdf, d.Gamma(2.0, 1.0).cdf):
         with pytest.raises(ArgumentError, match="must be a Tensor"):
             refused(0.5)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_sizes_of_a_reshaping_are_a_list_of_ints(engine):
+    transform = engine.distributions.ReshapeTransform
+    assert transform([np.int64(2), 3], (6,)).in_shape == (2, 3)
+    many = np.broadcast_to(np.ones(()), (2**30,))  # would be gone through one by one
+    for sizes in (many, (2.5,), "ab", np.ones((2, 2))):
+        with pytest.raises(ArgumentError, match="in_shape"):
+            transform(sizes, (6,))
+    with pytest.raises(ShapeError, match="negative dimension -2"):
+        transform((-2, 3), (-6,))
