@@ -129,5 +129,22 @@ def loops(tw: Any, numbers: ExactNumbers) -> tuple[list[Array], list[Any]]:
     return trained(tw, [*model.parameters()], optimizer, loss_of, batches)
 
 
-TRAININGS: dict[str, Training] = {f.__name__: f for f in (classifier, images, sequences, attention, loops)}
+def ranks(tw: Any, numbers: ExactNumbers) -> tuple[list[Array], list[Any]]:
+    """Dropout and running statistics over eight micro-batches, on all ranks that mpiexec has started; Adam."""
+    nn = tw.nn
+    model = nn.Sequential(nn.Linear(9, 14), nn.BatchNorm1d(14), nn.Dropout(0.3), nn.Tanh(), nn.Linear(14, 3))
+    optimizer = tw.optim.Adam(model.parameters(), lr=0.05)
+    batch = tw.parallel.GlobalBatch(model, 8, tw.parallel.world(), bucket_bytes=300)
+    loss_of = tw.function(lambda x, y: nn.functional.cross_entropy(model(x), y))
+    batches = [(rows(numbers, 21, 9), numbers.integers(3, size=21)) for _ in range(2)]
+    losses = []
+    for x, y in islice(cycle(batches), STEPS):
+        optimizer.zero_grad()
+        losses.append(batch.backward(loss_of, x, y))
+        optimizer.step()
+    state = [*model.parameters(), *model.buffers(), *_arrays(optimizer.state_dict()["state"])]
+    return [x for batch in batches for x in batch], [*losses, *state]
+
+
+TRAININGS: dict[str, Training] = {f.__name__: f for f in (classifier, images, sequences, attention, loops, ranks)}
 """The training runs by name."""

@@ -24,6 +24,7 @@ SAMPLE = (
     "op/view_set",
     "op/conv",
     "training/loops",
+    "training/ranks",
     "workload/e-tiny-mlp",
 )
 

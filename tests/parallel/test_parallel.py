@@ -21,6 +21,8 @@ from tests.helpers import pipe_ranks
 ENGINES = {"dynamic": dynamic, "static": static}
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, MICRO_BATCHES = 3, 8
+MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+ALONE = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
 def trained(tw, ranks, micro_batches=MICRO_BATCHES, bucket_bytes=300):
@@ -181,16 +183,13 @@ if ranks.rank == ranks.size - 1:
 
 def test_a_rank_is_killed_and_the_others_go_on_from_the_checkpoint(tmp_path):
     """By mpiexec: three ranks, one of which is killed in the middle of an epoch; then two; against one alone."""
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    command = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
-    if command is None:
+    if MPIEXEC is None:
         return
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
     def start(count, engine, folder, *more):
         script = [sys.executable, "-c", TRAINING.format(engine=engine), str(tmp_path / folder), "6", *more]
-        launched = [command, "-n", str(count), *script] if count > 1 else script
-        return subprocess.run(launched, capture_output=True, text=True, env=environment, check=False, timeout=300)
+        launched = [MPIEXEC, "-n", str(count), *script] if count > 1 else script
+        return subprocess.run(launched, capture_output=True, text=True, env=ALONE, check=False, timeout=300)
 
     alone = start(1, "dynamic", "alone")
     assert alone.returncode == 0, alone.stderr
@@ -199,3 +198,17 @@ def test_a_rank_is_killed_and_the_others_go_on_from_the_checkpoint(tmp_path):
     assert rest.returncode == 0, rest.stderr
     assert rest.stdout.split()[0] == "2"
     assert rest.stdout.split()[1:] == alone.stdout.split()[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_the_passport_is_that_of_one_rank(count):
+    if MPIEXEC is None:
+        return
+    script = [sys.executable, "-m", "mpi4py", "-m", "benchmarks", "passport", "--check", "-k", "training/ranks"]
+    done = subprocess.run(
+        [MPIEXEC, "-n", str(count), *script],
+        capture_output=True, text=True, env=ALONE, cwd=ROOT, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("as expected") == count
