@@ -27,13 +27,18 @@ class Overlaps:
     ----------
     name : of the program.
     names : of its inputs.
-    late : position of an input that is written -> the inputs that are used after the first write.
+    first : position of an input that is written -> the least id of nodes that were made after its first write.
+    last : per input, the greatest id of nodes that use it; infinite if it is used after the call.
     """
 
     def __init__(
-        self, name: str = "the program", names: Sequence[str] = (), late: Mapping[int, frozenset[int]] | None = None
+        self,
+        name: str = "the program",
+        names: Sequence[str] = (),
+        first: Mapping[int, int] | None = None,
+        last: Sequence[float] = (),
     ) -> None:
-        self.name, self._names, self.late = name, names, late or {}
+        self.name, self._names, self._first, self._last = name, names, first or {}, last
 
     def check(self, arrays: Sequence[Any], written: Sequence[int]) -> None:
         """Compare the memory of a call's arrays.
@@ -46,10 +51,11 @@ class Overlaps:
         ------
         ArgumentError : a written array overlaps another that is written, or that is used after the write.
         """
+        every = frozenset(written)
         for i in written:
             for j, other in enumerate(arrays):
-                both = j in written
-                if (i < j if both else j in self.late.get(i, ())) and shared(arrays[i], other):
+                both = j in every
+                if (i < j if both else self._used_after_write(j, i)) and shared(arrays[i], other):
                     a, b = self._named(i), self._named(j)
                     uses = f"and to {b}, which shares" if both else f"and then uses {b}, which shares"
                     raise ArgumentError(
@@ -57,6 +63,9 @@ class Overlaps:
                         "compiled program writes when all is computed. Pass the whole tensor and take its views inside "
                         "the function, or pass a copy (.clone()) of one of them"
                     )
+
+    def _used_after_write(self, position: int, written: int) -> bool:
+        return written in self._first and self._last[position] >= self._first[written]
 
     def _named(self, position: int) -> str:
         return self._names[position] if position < len(self._names) else f"array {position}"
@@ -81,7 +90,7 @@ def overlaps(graph: Graph, first_writes: Mapping[tuple[int, int], int], name: st
     everything : whether all inputs are used after the call, by the gradients of its results.
     """
     root = {value.key: i for i, value in enumerate(graph.inputs)}
-    last: dict[int, float] = dict.fromkeys(root.values(), inf if everything else -1)
+    last: list[float] = [inf if everything else -1] * len(root)
     for node in graph.nodes:
         for value in node.values:
             if (i := root.get(value.key)) is not None:
@@ -91,9 +100,5 @@ def overlaps(graph: Graph, first_writes: Mapping[tuple[int, int], int], name: st
     for value in graph.results:
         if (i := root.get(value.key)) is not None:
             last[i] = inf
-    written = {effect.state.key: root[effect.state.key] for effect in graph.effects}
-    late = {
-        i: frozenset(j for j, use in last.items() if j != i and use >= first_writes.get(key, 0))
-        for key, i in written.items()
-    }
-    return Overlaps(f"{name}()", [value.node.attrs["name"] for value in graph.inputs], late)
+    first = {root[effect.state.key]: first_writes.get(effect.state.key, 0) for effect in graph.effects}
+    return Overlaps(f"{name}()", [value.node.attrs["name"] for value in graph.inputs], first, last)
