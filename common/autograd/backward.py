@@ -80,7 +80,9 @@ def backward(
             return False
         if type(total) is np.ndarray:
             total = wrap(_own(total, seen))
-        accumulate(leaf, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+        elif not isinstance(total, TensorBase):
+            total = wrap(_array(total))
+        accumulate(leaf, total, create_graph)
         return True
 
     for edge, total in _run(roots, cotangents, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
@@ -92,9 +94,13 @@ def backward(
 def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
     """A total that no other gradient shares memory with: rules may hand on what they were given."""
     if total.base is not None or id(total) in seen:
-        total = np.array(total, order="C")
+        total = total.copy()
     seen.add(id(total))
     return total
+
+
+def _has_form_of(x: Any, y: Any) -> bool:
+    return bool(x.shape == y.shape and x.dtype == y.dtype)
 
 
 #: Held while a total is added to `.grad`: threads that share a leaf add one after the other.
@@ -111,7 +117,10 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
         trace = mode.current_trace()
         old = leaf._grad if trace is None else leaf.grad
         if old is None and not create_graph:
-            leaf.grad = total
+            if trace is None and _has_form_of(leaf.payload, total.payload):
+                leaf._grad = total  # as the assignment below does, in a third of the time
+            else:
+                leaf.grad = total
         elif old is None:
             with mode.GradSwitch(True):
                 leaf.grad = clone(total)
@@ -360,13 +369,13 @@ def _with_shape(x: Any, cotangent: Any = None, materialize: bool = False) -> Any
 
 def _seed(root: TensorBase, cotangent: Any) -> Any:
     if cotangent is None:
-        if any(n != 1 for n in root.payload.shape):
+        if (shape := root.payload.shape) and any(n != 1 for n in shape):
             raise GradientError(
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
                 "a gradient of that shape, or reduce it first, for example with .sum()"
             )
         if not mode.tracing and type(root.payload) is np.ndarray:
-            return wrap(np.ones(root.payload.shape, root.payload.dtype))
+            return wrap(np.array(1, root.payload.dtype, ndmin=len(shape)))
         with mode.no_grad():
             return ones_like(root)
     if not isinstance(cotangent, TensorBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from common.core import absent, mode, scopes
@@ -202,7 +203,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def children(self) -> Iterator[Module]:
         """The modules directly inside."""
-        return (module for _, module in self.named_children())
+        return map(_second, self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside, with their names, each once."""
@@ -230,12 +231,12 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 continue
             seen.add(module)
             yield name, module
-            below = [(_join(name, child), m) for child, m in module._modules.items() if m is not None]
-            stack.extend(reversed(below))
+            if below := module._modules:
+                stack += [(_join(name, child), m) for child, m in reversed(below.items()) if m is not None]
 
     def modules(self) -> Iterator[Module]:
         """Iterate over this module and all below it, each once."""
-        return (module for _, module in self.named_modules())
+        return map(_second, self.named_modules())
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -252,7 +253,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once: what an optimiser takes."""
-        return (p for _, p in self.named_parameters(recurse=recurse))
+        return map(_second, self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -262,7 +263,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
         """All buffers, each once."""
-        return (b for _, b in self.named_buffers(recurse=recurse))
+        return map(_second, self.named_buffers(recurse=recurse))
 
     def _leaves(
         self,
@@ -272,10 +273,10 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        modules = self.named_modules(None, prefix, remove_duplicate) if recurse else iter([(prefix, self)])
-        for name, module in modules:
+        for name, module in self.named_modules(None, prefix, remove_duplicate) if recurse else ((prefix, self),):
+            held = module.__dict__
             for table in tables:
-                for leaf_name, leaf in getattr(module, table).items():
+                for leaf_name, leaf in held[table].items():
                     if leaf is not None and not (remove_duplicate and id(leaf) in seen):
                         seen.add(id(leaf))
                         yield _join(name, leaf_name), leaf
@@ -357,8 +358,11 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters; or set them to 0."""
+        outside = mode.current_trace() is None
         for p in self.parameters():
-            if set_to_none:
+            if set_to_none and outside:
+                p._grad = None
+            elif set_to_none:
                 p.grad = None
             elif p.grad is not None:
                 p.grad = REGISTRY["zeros_like"](p.grad.detach())
@@ -381,6 +385,9 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def _shown_children(self) -> list[str]:
         return [f"({name}): {module!r}" for name, module in self._modules.items()]
+
+
+_second = itemgetter(1)
 
 
 def _join(prefix: str, name: str) -> str:

@@ -76,7 +76,11 @@ def _guard(function: Any, name: str) -> Any:
 
         @functools.wraps(function)
         def steps(*args: Any, **kwargs: Any) -> Any:
-            return (yield from _steps(_called(function, args, kwargs), function, name, args, kwargs))
+            try:
+                return (yield from function(*args, **kwargs))
+            except Exception as error:
+                refuse(error, function, name, *args, **kwargs)
+                raise
 
         return steps
 
@@ -99,11 +103,6 @@ def _steps(result: Any, function: Any, name: str, args: tuple[Any, ...], kwargs:
     except Exception as error:
         refuse(error, function, name, *args, **kwargs)
         raise
-
-
-def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a generator function where its first step is guarded: the arguments may not fit its parameters."""
-    return (yield from function(*args, **kwargs))
 
 
 def guard_class(cls: type, anew: bool = False) -> None:
