@@ -12,7 +12,7 @@ from typing import Any
 from common.control import tangents
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
-from common.control.loop_arguments import Function, call, require_functions, scalar
+from common.control.loop_arguments import INTEGER, Function, call, require_functions, scalar
 from common.control.results import Results
 from common.control.structures import tensors
 from common.core import mode
@@ -94,7 +94,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any, operand: An
     require_functions("switch", **dict(named))
     if isinstance(index, (tuple, list)):
         raise ArgumentError(f"switch: Branch index must be scalar, got {shown(index)} of shape ({len(index)},).")
-    chosen = scalar(index, "switch: Index", "an integer")
+    chosen = scalar(index, "switch: Index", INTEGER)
     if chosen.dtype.kind not in "iu":
         raise DTypeError(f"switch: Index type must be an integer, got {chosen.dtype}.")
     with mode.no_grad():

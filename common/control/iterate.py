@@ -19,7 +19,7 @@ from common.control.mismatches import outputs, type_of
 from common.control.segments import in_segments
 from common.control.shape_trace import Abstract
 from common.control.structures import Said, TreeSpec, place_of, tensors
-from common.core.dtypes import bool_
+from common.core.dtypes import bool_, promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import shown
 from common.core.op import REGISTRY
@@ -96,8 +96,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
 
     Parameters
     ----------
-    lower, upper : ints, sizes, or 0-d integer tensors.
-    body_fun : of a 0-d int64 tensor and what is carried; returns the same structure, shapes and dtypes.
+    lower, upper : numbers, sizes, or 0-d tensors. If one is a floating point number, i is lower, lower + 1, ... below
+        upper.
+    body_fun : of i, a 0-d int64 tensor if both bounds are ints, and what is carried; returns the same structure, shapes
+        and dtypes.
     init_val : tree of tensors.
     unroll : as in JAX; changes nothing here, where an iteration costs less than an operation.
 
@@ -114,13 +116,15 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
     require_functions("fori_loop", body_fun=body_fun)
     _refuse_less_than("fori_loop", "unroll", unroll, 0)
     if not (_is_size(lower) and _is_size(upper)):
-        stop = index_of(upper, "upper")
+        start, stop = (index_of(x, name) for x, name in ((lower, "lower"), (upper, "upper")))
+        if start.dtype != stop.dtype:
+            start = start.to(promote(start.dtype, stop.dtype))
 
         @wraps(body_fun)
         def again(state: Any) -> Any:
             return state[0] + 1, body_fun(*state)
 
-        return while_loop(lambda state: state[0] < stop, again, (index_of(lower, "lower"), init_val))[1]
+        return while_loop(lambda state: state[0] < stop, again, (start, init_val))[1]
     lower, upper = (x if isinstance(x, Dim) else as_index(x) for x in (lower, upper))
     for name, bound in (("lower", lower), ("upper", upper)):
         if type(bound) is int and not -(2**63) <= bound < 2**63:

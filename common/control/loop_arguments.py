@@ -12,7 +12,7 @@ from common.control.mismatches import carries
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.control.structures import Said, TreeSpec, is_like, place_of, tensors
 from common.core import mode
-from common.core.dtypes import int64, promote
+from common.core.dtypes import bool_, int64, promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import shown
 from common.core.op import REGISTRY
@@ -25,6 +25,10 @@ from common.tensor.base import TensorBase, spec_of
 Function = Callable[..., Any]
 
 _SCALARS = (bool, int, float, np.ndarray, np.generic, Dim, TensorBase)
+
+
+#: Of what `scalar` expects: a number that chooses a branch.
+INTEGER = "an integer"
 
 
 def require_functions(name: str, **functions: Any) -> None:
@@ -99,9 +103,10 @@ def scalar(x: Any, what: str | Said, kind: str = "either boolean or number") -> 
     ShapeError : it has dimensions.
     """
     if not isinstance(x, _SCALARS) and (isinstance(x, (str, bytes)) or not hasattr(x, "__array__")):
-        if callable(x):
-            raise ArgumentError(f"{what} type must be {kind}, got {shown(x)}")
-        given = "None" if x is None else f"{x if isinstance(x, str) else shown(x)} of type {type(x)}"
+        text = x if isinstance(x, str) else "None" if x is None else shown(x)
+        if callable(x) or (kind == INTEGER and isinstance(x, str)):
+            raise ArgumentError(f"{what} type must be {kind}, got {text}. It must be a scalar")
+        given = text if x is None else f"{text} of type {type(x)}"
         raise ArgumentError(f"{what} must be a scalar, got {given}; a bool, a number or a 0-d tensor is expected")
     (answer,), _ = tensors((x,), what)
     if len(answer.shape):
@@ -110,8 +115,9 @@ def scalar(x: Any, what: str | Said, kind: str = "either boolean or number") -> 
 
 
 def index_of(x: Any, what: str) -> TensorBase:
-    """A 0-d int64 tensor."""
+    """A 0-d int64 tensor, or the given floating point number."""
     answer = scalar(x, f"fori_loop: {what}")
-    if answer.dtype.kind not in "iu":
-        raise DTypeError(f"fori_loop: {what} must be an integer, not {answer.dtype}")
-    return answer if answer.dtype == int64 else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)
+    if answer.dtype == bool_:
+        raise DTypeError(f"fori_loop: {what} must be a number, not {answer.dtype}")
+    exact = answer.dtype == int64 or answer.dtype.kind == "f"
+    return answer if exact else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)

@@ -121,6 +121,14 @@ def test_a_result_shares_no_memory_with_an_operand():
     assert x.tolist() == [1, 2, 3]
 
 
+def test_fori_loop_counts_from_and_to_floats(run):
+    assert run(lambda tw, x: tw.fori_loop(0, 2.5, lambda i, s: s + i, x), X) == [4, 5, 6]  # 0, 1, 2
+    assert run(lambda tw, x: tw.fori_loop(x.sum() / 4, 4, lambda i, s: s * i, x), X) == [13.125, 26.25, 39.375]
+    a = np.array(1.5, np.float32)
+    loop = lambda tw, a: tw.fori_loop(a, a + 2, lambda i, s: s * i + 1, a)  # noqa: E731
+    assert run(lambda tw, a: tw.grad(lambda a: loop(tw, a))(a), a) == 3 * a * a + 2 * a + 1  # of (a a + 1) (a + 1) + 1
+
+
 def test_values_that_only_the_other_branch_uses_have_a_gradient_of_zero(run):
     if not run.inside:
         return
@@ -154,7 +162,8 @@ ERRORS = {
     "pred": (lambda tw, x: tw.cond(x, lambda: x, lambda: x), ShapeError, "Pred must be a scalar, 0-d"),
     "index": (lambda tw, x: tw.switch(x.sum(), [lambda: x]), DTypeError, "Index type must be an integer"),
     "no branches": (lambda tw, x: tw.switch(0, [], x), ArgumentError, "Empty branch sequence"),
-    "bounds": (lambda tw, x: tw.fori_loop(0, x.sum(), lambda i, s: s, x), DTypeError, "upper must be an integer"),
+    "index as text": (lambda tw, x: tw.switch("two", [lambda: x]), ArgumentError, "must be an integer, got two"),
+    "bounds": (lambda tw, x: tw.fori_loop(0, x.sum() > 0, lambda i, s: s, x), DTypeError, "upper must be a number"),
     "leaf": (lambda tw, x: tw.cond(True, lambda s: x, lambda s: x, "text"), ArgumentError, "type str.*tree_util"),
     "result": (lambda tw, x: tw.cond(True, lambda: "text", lambda: x), ArgumentError, "leaf of type str"),
     "in place": (lambda tw, x: tw.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x, x), ArgumentError, "in place"),

@@ -62,7 +62,7 @@ class ScalarLoop:
 
 
 def scalar_loop(node: Node) -> ScalarLoop | None:
-    """The loop as one kernel, if all that it computes are numbers and nothing in it can fail."""
+    """The loop as one kernel, if its body computes numbers, only numbers, and nothing in it can fail."""
     parts = LoopParts(node)
     regions = [parts.body, *([parts.condition] if parts.condition is not None else [])]
     if any(len(region.nodes) > MOST_ITEMS for region in regions) or not all(map(_of_numbers, regions)):
@@ -72,7 +72,7 @@ def scalar_loop(node: Node) -> ScalarLoop | None:
     if len(operands) + len(stacks) + len(PROGRESS) > MAX_BUFFERS:
         return None
     works = [legalise(region) for region in regions]
-    if not all(_is_simple(item) for work in works for item in work.items):
+    if not works[0].items or not all(_is_simple(item) for work in works for item in work.items):
         return None
     return _Writer(parts, works, [*operands, *stacks]).loop()
 

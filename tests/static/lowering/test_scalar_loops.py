@@ -66,3 +66,18 @@ def test_sizes_of_stacks_compile_nothing():
             c = c * 0.5 + row
         assert np.asarray(f(F64(0.25), rows)).tolist() == expected
     assert len(f.traces) == 1
+
+@pytest.mark.parametrize("transform", ["value", "linearize", "jvp", "jacrev"])
+def test_a_loop_of_which_only_the_number_of_iterations_is_wanted(transform):
+    def total(x, y):  # of the tangents alone the loop decides how often they change places
+        first, second = static.while_loop(lambda c: x > 100, lambda c: (c[1], c[0]), (x, y))
+        return first * 3 + second
+
+    x, y = F64(1.25), F64(2.5)
+    run = {
+        "value": lambda: static.function(total)(x, y),
+        "linearize": lambda: static.func.linearize(total, x, y)[1](x, y),
+        "jvp": lambda: static.func.jvp(total, (x, y), (x, y))[1],
+        "jacrev": lambda: static.func.jacrev(lambda y: static.func.jacfwd(total)(x, y))(y) + 6.25,
+    }
+    assert run[transform]() == 6.25
