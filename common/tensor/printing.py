@@ -11,7 +11,7 @@ import numpy as np
 
 from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import ArgumentError
-from common.core.int_arguments import flag, integer
+from common.core.int_arguments import flag, integer, shown
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def set_printoptions(
 
     Parameters
     ----------
-    precision : digits after the point.
+    precision : digits after the point, at most 1,074: no float64 has more.
     threshold : more elements than this are summarised.
     edgeitems : how many at each end of a summarised dimension are shown.
     linewidth : characters per line.
@@ -49,7 +49,7 @@ def set_printoptions(
 
     Raises
     ------
-    ArgumentError : an unknown profile, or an option that is no number or too small.
+    ArgumentError : an unknown profile, or an option that is no number, too small or too great.
     """
     global options
     profiles = {
@@ -61,7 +61,7 @@ def set_printoptions(
         raise ArgumentError(f"profile {profile!r} is unknown; use one of {sorted(profiles)}")
     is_float = isinstance(threshold, float) and threshold >= 0
     given: dict[str, Any] = {
-        "precision": _at_least(0, precision, "precision"),
+        "precision": _at_least(0, precision, "precision", 1074),
         "threshold": threshold if is_float else _at_least(0, threshold, "threshold"),
         "edgeitems": _at_least(1, edgeitems, "edgeitems"),
         "linewidth": _at_least(1, linewidth, "linewidth"),
@@ -71,12 +71,14 @@ def set_printoptions(
     options = replace(base, **{k: v for k, v in given.items() if v is not None}, sci_mode=sci_mode)
 
 
-def _at_least(least: int, value: Any, name: str) -> int | None:
+def _at_least(least: int, value: Any, name: str, most: float = math.inf) -> int | None:
     if value is None:
         return None
     option: int = integer(value, "set_printoptions", name)
     if option < least:
         raise ArgumentError(f"set_printoptions(): {name} must be at least {least}, got {option}")
+    if option > most:
+        raise ArgumentError(f"set_printoptions(): {name} must be at most {most}, got {shown(option)}")
     return option
 
 

@@ -56,9 +56,9 @@ def test_options():
 
 
 UNFIT: list[tuple[str, object]] = [
-    ("precision", -1), ("precision", "a"), ("precision", 2.5), ("threshold", math.nan), ("threshold", "all"),
-    ("threshold", -1), ("edgeitems", 0), ("edgeitems", []), ("linewidth", 0), ("linewidth", []), ("sci_mode", "no"),
-    ("profile", []), ("profile", 3),
+    ("precision", -1), ("precision", "a"), ("precision", 2.5), ("precision", 2**31), ("threshold", math.nan),
+    ("threshold", "all"), ("threshold", -1), ("edgeitems", 0), ("edgeitems", []), ("linewidth", 0), ("linewidth", []),
+    ("sci_mode", "no"), ("profile", []), ("profile", 3),
 ]  # fmt: skip
 
 
