@@ -125,7 +125,8 @@ def _denormals() -> Iterator[Finding]:
 def _cache() -> Finding:
     from common.compiler import disk_cache
 
-    held, folder = disk_cache.usage(), disk_cache.directory()
+    folder = disk_cache.directory()
+    held = disk_cache.usage(folder)
     told = f"cache: {folder}, {held.entries} entries, {held.nbytes / 2**20:.1f} MiB"
     if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
         return Finding(f"{told}, which cannot be written: every process compiles again", "export TWINGRAD_CACHE=FOLDER")

@@ -225,17 +225,23 @@ class Usage(NamedTuple):
     nbytes: int
 
 
-def usage() -> Usage:
-    """Count what the cache holds; nothing if there is none."""
-    sizes = [path.stat().st_size for path in directory().glob("*" + SUFFIX)]
+def folders() -> dict[Path, int]:
+    """Where entries lie, and the bytes to which each folder is pruned: the cache, and what is ready-made."""
+    beside = ready_made_directory()
+    return {directory(): LIMIT_BYTES} | ({} if beside is None else {beside: READY_MADE_BYTES})
+
+
+def usage(folder: Path) -> Usage:
+    """Count what a folder holds; nothing if there is none."""
+    sizes = [path.stat().st_size for path in folder.glob("*" + SUFFIX)]
     return Usage(len(sizes), sum(sizes))
 
 
-def clear() -> Usage:
-    """Remove all entries and temporary files and return what the entries were; other files are left alone."""
-    held = usage()
+def clear(folder: Path) -> Usage:
+    """Remove all entries and temporary files of a folder and return what the entries were; others are left alone."""
+    held = usage(folder)
     for suffix in (SUFFIX, ".tmp"):
-        for path in directory().glob("*" + suffix):
+        for path in folder.glob("*" + suffix):
             _remove(path)
     return held
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bits, measure, report, run, store
+from benchmarks import bits, cache, measure, report, run, store
 from benchmarks.bootstrap import ROOT
 from common.compiler import disk_cache
 
@@ -50,15 +50,23 @@ def test_unknown_workload_is_an_error():
     assert done.stdout == ""
 
 
-def test_cache_is_shown_and_emptied(tmp_path, monkeypatch):
-    monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
-    (tmp_path / "notes.txt").write_text("not an entry")
-    for key in ("ab" * 32, "cd" * 32):
-        disk_cache.write(key, disk_cache.Entry("symbol", (), b"code" * 1000))
-    assert f"{tmp_path}: 2 entries, 0.0 MiB of at most 512 MiB" in benchmarks("cache").stdout
-    assert "2 entries, 0.0 MiB removed" in benchmarks("cache", "--clear").stdout
-    assert disk_cache.usage() == (0, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+def test_cache_and_ready_made_kernels_are_shown_and_emptied(tmp_path, monkeypatch, capsys):
+    kept, beside = tmp_path / "cache", tmp_path / "beside"
+    monkeypatch.setenv("TWINGRAD_CACHE", str(kept))
+    monkeypatch.setattr(disk_cache, "ready_made_directory", lambda: beside)
+    for folder, ready_made in ((kept, False), (beside, True)):
+        folder.mkdir(mode=0o700)
+        (folder / "notes.txt").write_text("not an entry")
+        for key in ("ab" * 32, "cd" * 32):
+            disk_cache.write(key, disk_cache.Entry("symbol", (), b"code" * 1000), ready_made)
+    assert cache.main([]) == 0
+    shown = capsys.readouterr().out
+    assert f"{kept}: 2 entries, 0.0 MiB of at most 512 MiB" in shown
+    assert f"{beside}: 2 entries, 0.0 MiB of at most {disk_cache.READY_MADE_BYTES >> 20} MiB" in shown
+    assert cache.main(["--clear"]) == 0
+    assert capsys.readouterr().out.count("2 entries, 0.0 MiB removed") == 2
+    assert [path.name for folder in (kept, beside) for path in folder.iterdir()] == ["notes.txt"] * 2
+    assert benchmarks("cache").stdout.startswith(f"{kept}: 0 entries")
 
 
 @pytest.fixture

@@ -67,6 +67,7 @@ def test_sizes_of_stacks_compile_nothing():
         assert np.asarray(f(F64(0.25), rows)).tolist() == expected
     assert len(f.traces) == 1
 
+
 @pytest.mark.parametrize("transform", ["value", "linearize", "jvp", "jacrev"])
 def test_a_loop_of_which_only_the_number_of_iterations_is_wanted(transform):
     def total(x, y):  # of the tangents alone the loop decides how often they change places
