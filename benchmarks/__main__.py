@@ -65,6 +65,8 @@ def main() -> int:
     refuse_unknown(words)
     if words[:1] == ["run"] and not any(".py" in word for word in words) and not {"-h", "--help"} & set(words):
         words = words[1:]  # the project's own workloads
+        if words and not words[0].startswith("-"):
+            parser().error(f"run measures FILE.py:NAME; a workload of the project is -k {words[0]}")
     name = words[0] if words else ""
     if name in LABORATORY:
         if name == "report" or "--report" in words:

@@ -121,12 +121,13 @@ def table(found: dict[tuple[str, str], str], libraries: list[str]) -> str:
     return "\n".join([about, "", *lines])
 
 
-def _known(page: Path, libraries: list[str]) -> dict[tuple[str, str], str]:
-    """Return the rows of a page's table, if it has the same columns."""
+def _known(page: Path, libraries: list[str]) -> dict[tuple[str, str], str] | str:
+    """Return the rows of a page's table, or what it has other columns than this run would write."""
     before, after = report.around(page, MARKERS)
     text = page.read_text(encoding="utf-8")[len(before) : -len(after)]
-    if f"| {' | '.join([*COLUMNS, *libraries])} |" not in text:
-        return {}
+    header = re.search(rf"^\| {COLUMNS[0]} \|.*\|$", text, re.MULTILINE)
+    if header and header[0] != (own := f"| {' | '.join([*COLUMNS, *libraries])} |"):
+        return f"its columns are {header[0]}, those of this run would be {own}"
     return {(match[1], match[2]): match[0] for match in _ROW.finditer(text)}
 
 
@@ -140,9 +141,12 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     measure.single_core()
     libraries = elementary_functions.libraries()
+    known = _known(options.write, libraries) if options.write and options.names else {}
+    if isinstance(known, str):
+        parser.error(f"{options.write} keeps its table: {known}; install the same libraries, or name no function")
     found = rows(options.names, libraries)
     if options.write:
-        report.insert(options.write, table(_known(options.write, libraries) | found, libraries), MARKERS)
+        report.insert(options.write, table(known | found, libraries), MARKERS)
 
 
 if __name__ == "__main__":

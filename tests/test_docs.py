@@ -92,12 +92,12 @@ def copy(tmp_path):
     for path, text in new:
         assert not (tmp_path / path).exists()
         (tmp_path / path).write_text(text, encoding="utf-8")
-    edits = re.findall(r"In `(\S+\.py)`, .*?```diff\n\+(.*?)\n-(.*?)\n\+(.*?)\n```", page, re.DOTALL)
-    for path, added, old, line in edits:
+    edits = re.findall(r"In `(\S+\.py)`, .*?```diff\n\+(.*?)\n (.*?)\n\+(.*?)\n```", page, re.DOTALL)
+    for path, added, before, line in edits:
         text = (tmp_path / path).read_text(encoding="utf-8")
-        assert text.count(old) == 1, (path, old)
+        assert text.count(f"\n{before}\n") == 1, f"docs/contributing.md adds a line after {before!r} of {path}"
         first = text.index("\nfrom ", text.index("from __future__") + 1) + 1
-        changed = text.replace(old, line)
+        changed = text.replace(f"\n{before}\n", f"\n{before}\n{line}\n")
         (tmp_path / path).write_text(f"{changed[:first]}{added}\n{changed[first:]}", encoding="utf-8")
     assert (len(new), len(edits)) == (3, 1)
     return tmp_path
@@ -189,7 +189,8 @@ def written() -> dict[str, Any]:
     code = ("import json; from tests.helpers import api_pages, ops_page; print(json.dumps({'ops': ops_page.page(), "
             "'api': api_pages.texts(), 'names': [*{**api_pages.public(api_pages.dynamic), "
             "**api_pages.public(api_pages.static)}]}))")  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
@@ -252,3 +253,8 @@ def test_the_accuracy_table_can_be_written(tmp_path, monkeypatch, capsys):
     counts = {part: text.count(part) for part in ("old", "| dynamic |", "| rsqrt |")}
     assert counts == {"old": 0, "| dynamic |": 1, "| rsqrt |": 2}
     assert capsys.readouterr().out.count("| rsqrt |") == 4
+    page.write_text(text.replace("| static |", "| static | another |"))
+    with pytest.raises(SystemExit):
+        accuracy.main(["rsqrt", "--write", str(page)])
+    assert "install the same libraries" in capsys.readouterr().err
+    assert page.read_text() == text.replace("| static |", "| static | another |")

@@ -19,6 +19,7 @@ from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, o
 assert rules  # runs ops on arrays
 
 Rules = Sequence[Callable[..., Any] | None]
+DOMAINS = ("any", "number", "float", "real", "bool")
 
 
 def elementwise(
@@ -48,6 +49,7 @@ def elementwise(
     samples : makes all operands instead.
     fields : others of the record, such as `costly`, `refuses`, `neutral`: see `common.core.op.Op`.
     """
+    assert domain in DOMAINS, f"the domain of {name} is one of {', '.join(DOMAINS)}, not {domain!r}"
 
     def spec(*specs: Spec, **attrs: Any) -> Spec:
         if "dtype" in attrs:

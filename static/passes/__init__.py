@@ -26,9 +26,16 @@ from static.passes.trim_regions import trim_regions
 from static.passes.turn_products import turn_products
 
 PIPELINE: tuple[Pass, ...] = (
-    remove_dead, simplify, fold_constants,
-    merge_equal, take_apart, merge_equal, turn_products, rematerialise, remove_dead,
-)  # fmt: skip
+    remove_dead,
+    simplify,
+    fold_constants,
+    merge_equal,
+    take_apart,
+    merge_equal,
+    turn_products,
+    rematerialise,
+    remove_dead,
+)
 #: Of these, those that leave regions alone.
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.

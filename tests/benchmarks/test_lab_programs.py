@@ -310,6 +310,13 @@ def test_a_word_that_is_no_command_is_named(capsys):
     command.refuse_unknown(["--quick"])
 
 
+def test_run_of_a_workload_says_how_workloads_are_chosen(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "run", "digits"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "run measures FILE.py:NAME; a workload of the project is -k digits" in capsys.readouterr().err
+
+
 def test_the_command_line_reaches_the_laboratory(path):
     done = subprocess.run([sys.executable, "-m", "benchmarks", "run", f"{path}:nothing"], cwd=ROOT, text=True,
                           capture_output=True, check=False)  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from llvmlite.binding import get_host_cpu_features
 
+from benchmarks.bootstrap import ROOT
 from benchmarks.passport import command
 from benchmarks.passport.emulated import emulator
 from benchmarks.passport.exact_numbers import ExactNumbers
@@ -39,9 +40,14 @@ def test_a_sample_is_as_expected_in_both_engines(capsys):
     assert "as expected" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_nothing_that_is_expected_has_gone():
+def test_each_program_has_its_hash_and_the_page_shows_that_in_all():
     expected = command.Expected.read()
-    assert set(expected.programs) <= {p.name for p in programs()}
+    names = {p.name for p in programs()}
+    missing = [f"python -m benchmarks passport --write -k {name}" for name in sorted(names - set(expected.programs))]
+    assert not missing, missing
+    assert set(expected.programs) == names
+    page = (ROOT / "docs" / "passport.md").read_text(encoding="utf-8")
+    assert f" {expected.total}  {len(expected.programs) - len(expected.of_the_machine)} programs, " in page
     assert expected.of_the_machine <= set(expected.programs)
     counted = {name: h.results for name, h in expected.programs.items() if name not in expected.of_the_machine}
     assert command.in_all(counted) == expected.total

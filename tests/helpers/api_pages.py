@@ -161,8 +161,8 @@ def page_of(path: str) -> str:
             if name in page.names or (home is not None and home in page.folders):
                 return key
     raise LookupError(
-        f"tests.helpers.api_pages has no page for {path}: define it in a folder of common/ops that `PAGES` names, or "
-        "add it to a page there"
+        f"tests.helpers.api_pages has no page for {path}. If it is new, `python -m tests.helpers.ops_page` notes where "
+        "it lies; its folder of common/ops has to be in `PAGES`, or its name on a page there"
     )
 
 
