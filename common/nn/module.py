@@ -115,7 +115,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         kind = type(self).__name__
         if name in absent.MODULE:
             raise MissingAttributeError(absent.missing(kind, name), name=name, obj=None)
-        raise MissingAttributeError(f"{kind!r} object has no attribute {name!r}")
+        begun = "" if "_modules" in tables else f": {kind}.__init__ has to call super().__init__() first"
+        raise MissingAttributeError(f"{kind!r} object has no attribute {name!r}{begun}")
 
     def __delattr__(self, name: str) -> None:
         mode.note_change()
@@ -276,7 +277,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         for name, module in self.named_modules(None, prefix, remove_duplicate) if recurse else ((prefix, self),):
             held = module.__dict__
             for table in tables:
-                for leaf_name, leaf in held[table].items():
+                for leaf_name, leaf in (held[table] if table in held else getattr(module, table)).items():
                     if leaf is not None and not (remove_duplicate and id(leaf) in seen):
                         seen.add(id(leaf))
                         yield _join(name, leaf_name), leaf

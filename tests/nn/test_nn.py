@@ -59,6 +59,14 @@ def test_attributes_behave():
 
     with pytest.raises(AttributeError, match=r"before Module.__init__\(\) call"):
         Early()
+
+    class Bare(nn.Module):
+        def __init__(self):
+            pass
+
+    for use in (Bare.zero_grad, lambda module: [*module.parameters()], Bare.state_dict):
+        with pytest.raises(AttributeError, match=r"Bare.__init__ has to call super\(\).__init__\(\) first"):
+            use(Bare())
     with pytest.raises(NotImplementedError, match='missing the required "forward"'):
         nn.Module()(tw.ones(1))
 
