@@ -105,7 +105,7 @@ def backward_pass(
         order = collect((edge for edge, _ in seeds), first)
     if order and write_log.last_write > order[-1].number:
         write_log.check(order)
-    if external_writes.seals or external_writes.copies:
+    if order and external_writes.may_matter(order):
         external_writes.check(order)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:

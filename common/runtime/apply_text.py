@@ -184,8 +184,9 @@ def may_be_exposed(table, saved):
     for i in range(saved[COUNT]):
         array = saved[ITEMS + i]
         if has_type(array, PyTuple_Type):
-            return True
-        if has_type(array, PyArray_Type):
+            if array[COUNT] and not is_number(array[ITEMS][TYPE]):  # no shape
+                return True
+        elif has_type(array, PyArray_Type):
             while array[BASE] and has_type(array[BASE], PyArray_Type):
                 array = array[BASE]
             if array[BASE]:

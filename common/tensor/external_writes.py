@@ -26,6 +26,7 @@ from weakref import ref
 
 import numpy as np
 
+from common.core.locks import make_lock
 from common.core.source_lines import locate, user_frame
 from common.core.weak import forgetting
 from common.kernels.arrays.checksum import checksum_source
@@ -94,6 +95,9 @@ exposed: dict[int, Exposure] = {}
 #: what takes it out.
 seals: dict[int, Any] = {}
 copies: dict[int, tuple[ref[Any], np.ndarray]] = {}
+#: Number of the newest exposure of which there is a copy: nodes made later saved what the outside could reach already.
+newest_copy = -1
+_lending = make_lock()
 
 
 _FEW = 4
@@ -106,6 +110,7 @@ def _drop(key: int) -> None:
 
 def lend(array: np.ndarray, how: str) -> np.ndarray:
     """An array for the outside that shares the memory. To be called as ``lend(tensor.payload, how)``."""
+    global newest_copy
     settle()
     owner = owner_of(array)
     key = id(owner)
@@ -116,6 +121,8 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
             before = np.array(owner, order="K", copy=True)
             if before.strides == owner.strides:
                 exposure.before = before
+                with _lending:
+                    newest_copy = max(newest_copy, exposure.number)
                 copies[key] = forgetting(owner, copies, key), before
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
     whole: Any = array
@@ -224,6 +231,11 @@ def _checksum(array: np.ndarray) -> int:
     return int(total[0])
 
 
+def may_matter(nodes: list[Node]) -> bool:
+    """Whether `check` can find something in nodes, in descending number."""
+    return bool(seals or (copies and newest_copy > nodes[-1].number))
+
+
 def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
     """Refuse to differentiate through what the outside has changed.
 
@@ -245,7 +257,7 @@ def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
                 array = read.get(position)
                 if array is not None and _checksum(array) != total:
                     raise overwritten(node, array, exposure.told())
-        if copies:
+        if copies and newest_copy > node.number:
             for _, array in reads(node):
                 exposure = exposed.get(id(owner_of(array)))
                 if exposure is not None and exposure.number > node.number and not _unchanged(exposure, array):
