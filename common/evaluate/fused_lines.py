@@ -18,6 +18,7 @@ from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
+from common.evaluate.kinds import where_they_lie
 from common.kernels.arrays import mapped_sums
 from common.runtime.builtins import make_elementwise
 from common.runtime.call_text import MAX_INPUTS
@@ -92,7 +93,22 @@ def fused(root: Any) -> Fused | None:
         return None
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints)
-    return Fused(builtin, _one_by_one(program), inputs)
+    one_by_one, body = _one_by_one(program), expressions(program, _float_dtype(root) or bool_)
+    loops: dict[str, Any] = {}
+
+    def run(*arrays: Any) -> Any:
+        found = where_they_lie(arrays, classes, shape, ints)
+        if found is None:
+            return one_by_one(*arrays)
+        letters, sizes = found
+        if letters not in loops:
+            source = eager_kernels.loop_source("fused", body, dtypes, dtype, letters)
+            loops[letters] = eager_kernels.compiled(source, "fused", False)
+        out = np.empty(shape, dtype)
+        loops[letters](*arrays, out, *sizes)
+        return out
+
+    return Fused(builtin, run, inputs)
 
 
 def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:

@@ -153,7 +153,7 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     op, last = REGISTRY.get(name), dtypes[-1]
     operands = [f"x{i}" for i in range(len(dtypes))]
     known = {}
-    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhk"):
+    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhkw"):
         for value in op.versions if op is not None else ():
             if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
                 number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
@@ -174,19 +174,22 @@ def loop_source(
 
     Parameters
     ----------
-    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
-        "c" (one per column) or "s" (one). If rows form blocks of n2, which n0 counts then, also "p" (one per place of a
-        row in its block), "h" (one per block), "m" (per block a row), "k" (a block).
+    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "w" (all, in rows at a
+        distance, which is a further int), "r" (one per row), "c" (one per column) or "s" (one). If rows form blocks of
+        n2, which n0 counts then, also "p" (one per place of a row in its block), "h" (one per block), "m" (per block a
+        row), "k" (a block).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
     """
-    flat, blocks = not set(classes) & set("rctpmhk"), bool(set(classes) & set("pmhk"))
+    flat, blocks = not set(classes) & set("rctpmhkw"), bool(set(classes) & set("pmhk"))
     row = "(h * n2 + p)" if blocks else "r"
     full = ("", "c") if flat else (f"{row} * n1", "c")
     places = {
         "f": full, "t": ("c * n0", "r"), "r": ("", row), "c": ("", "c"), "s": ("", ""), "p": ("", "p"), "h": ("", "h"),
         "m": ("h * n1", "c"), "k": ("p * n1", "c"),
     }  # fmt: skip
-    lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
+    apart = [i for i, k in enumerate(classes) if k == "w"]
+    at = [(f"r * n{2 + apart.index(i)}", "c") if k == "w" else places[k] for i, k in enumerate(classes)]
+    lets = [(k, Let(f"x{i}", Place(f"b{i}", *at[i]))) for i, k in enumerate(classes)]
     reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
 
     def columns(inner: list[Let], stop: str = "n0" if flat else "n1", start: str = "0") -> Loop:
@@ -202,7 +205,7 @@ def loop_source(
     # an empty result must not read the scalar operands of a call that has nothing to compute
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
-    count = 1 if flat else 3 if blocks else 2
+    count = 1 if flat else 3 if blocks else 2 + len(apart)
     return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop]).source(name)
 
 

@@ -6,7 +6,7 @@ contiguous operands and gives None for others; `run` takes any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
-from common.core.op import out_specs
+from common.core.op import REGISTRY, out_specs
 from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
@@ -28,7 +28,9 @@ _empty = np.empty
 _dense = np.ascontiguousarray
 _LIMIT = 8192
 _LONG = 16
-"""Elements of a row from which on a kernel copies it backwards."""
+"""Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
+_WORTH = 4096
+"""Elements from which on a loop for rows at a distance is worth its compilation: fewer are copied in order."""
 
 
 @prepares("elementwise")
@@ -90,6 +92,7 @@ def _loop(
         builtin = kernels.spread_out(name, dtypes, out_dtype, "".join(map(str, classes)), shape, ints)
     loop: list[Run] = []
     turns = kernels.may_turn(name, classes, ints[0], shape)
+    lies = where_they_lie if name not in REGISTRY or not REGISTRY[name].versions else _in_order
 
     def general(*arrays: np.ndarray) -> np.ndarray:
         if turns and any(kernels.is_turned(x) for x in arrays):
@@ -100,6 +103,11 @@ def _loop(
             return out
         if name == "clone":  # in one pass
             return _copied(arrays[0], shape, out_dtype)
+        if found := lies(arrays, classes, shape, ints):
+            letters, sizes = found
+            out = _empty(shape, out_dtype)
+            kernels.general(name, dtypes, out_dtype, letters)(*arrays, out, *sizes)
+            return out
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
@@ -108,6 +116,60 @@ def _loop(
         return out
 
     return builtin, general if builtin is None else _first(builtin, general)
+
+
+def _in_order(*given: Any) -> None:
+    """The place of `where_they_lie` for ops that are less work for some numbers, which other loops look for."""
+
+
+def where_they_lie(
+    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...], ints: Sequence[int]
+) -> tuple[str, tuple[int, ...]] | None:
+    """Classes and ints for a loop that reads large operands where they lie, in rows at a distance; None where one has
+    to be copied in order first.
+
+    Parameters
+    ----------
+    classes, ints : as `common.evaluate.kernels.arrange` gives them.
+    """
+    if prod(shape) < _WORTH or None in classes:
+        return None
+    letters, distances, columns = "", [], 0
+    for x, k in zip(arrays, classes, strict=True):
+        if type(x) is not np.ndarray or not x.flags.aligned:
+            return None
+        if k != "f" or x.flags.c_contiguous:
+            if not x.flags.c_contiguous:
+                return None
+            letters += k or ""
+            continue
+        found = _rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
+        if found is None or columns not in (0, found[0]):
+            return None
+        columns, distance = found
+        letters += "w"
+        distances.append(distance)
+    rows = prod(shape) // columns if columns >= _LONG else 0
+    if not rows or (set(letters) - set("fsw") and tuple(ints) != (rows, columns)):
+        return None
+    return letters, (rows, columns, *distances)
+
+
+@lru_cache(maxsize=_LIMIT)
+def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int] | None:
+    """How many elements follow each other, and how far one such row is from the next; None if that varies."""
+    columns, d = 1, len(shape)
+    while d and (shape[d - 1] == 1 or strides[d - 1] == columns * itemsize):
+        d -= 1
+        columns *= shape[d]
+    if not d or strides[d - 1] % itemsize:
+        return None
+    distance, rows = strides[d - 1], 1
+    for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
+        if n != 1 and stride != rows * distance:
+            return None
+        rows *= n
+    return columns, distance // itemsize
 
 
 def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -198,6 +260,15 @@ def _view(self: Recipe) -> None:
         self.run = _first(self.builtin, self.run)
 
 
+#: By how an op's result is made of its operands, numpy's function that reads them where they lie.
+_JOINS: dict[str, Run] = {"join": np.concatenate, "stack up": np.stack}
+
+
+def _joined(join: Run, out: Any, dim: int) -> Run:
+    """Operands of any layout one after the other, in order."""
+    return lambda *operands: join(operands, dim, out=_empty(out.shape, out.dtype))
+
+
 @prepares("kernel")
 def _kernel(self: Recipe) -> None:
     op, attrs = self.op, self.attrs
@@ -208,7 +279,8 @@ def _kernel(self: Recipe) -> None:
     if (run := on_arrays(calls, outs)) is not None:
         self.run = run
         return
-    self.run = in_python(op, calls, len(specs), outs)
+    join = _JOINS.get(op.parts)
+    self.run = in_python(op, calls, len(specs), outs) if join is None else _joined(join, outs[0], attrs["dim"])
     if len(calls) == len(outs) == 1 and calls[0].buffers in (None, tuple(range(len(specs) + 1))):
         (call,), (out,) = calls, outs
         address = kernels.address(call.source, call.name)

@@ -59,6 +59,12 @@ class _Trail(Interpretation):
         self.scope[name] = value
         return name
 
+    def constant(self, x: np.ndarray) -> Term:
+        """An array that follows from forms, such as indices that a rule counts out."""
+        if x.size > SMALL:
+            raise NotStraightError
+        return Term(self.name(x), Spec(x.shape, x.dtype), self)
+
     def let(self, text: str, spec: Any) -> Any:
         """A variable for a call's result."""
         name = f"v{len(self.lines)}"
@@ -69,6 +75,7 @@ class _Trail(Interpretation):
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down the application of an op."""
+        operands = [self.constant(x) if type(x) is np.ndarray else x for x in operands]
         if not all(isinstance(x, (Term, *NUMBERS)) for x in operands):
             raise NotStraightError
         operands = [float(x) if type(x) is Number else int(x) if type(x) is Int else x for x in operands]
@@ -248,9 +255,7 @@ def straight_steps(
     terms = {name: Term(name, spec, trail) for name, spec in specs.items()}
 
     def term(x: Any) -> Any:
-        if isinstance(x, str):
-            return terms[x]
-        return Term(trail.name(x), Spec(x.shape, x.dtype), trail) if isinstance(x, np.ndarray) else x
+        return terms[x] if isinstance(x, str) else x
 
     try:
         for op, operands, attrs, names in steps:

@@ -39,7 +39,7 @@ last_write = -1
 #: How far numpy searches for an element of two arrays before one is assumed.
 _SEARCH = 10_000
 _END = 1 << 64
-_EVERYTHING = (0, _END)
+_EVERYTHING: Place = ()
 
 
 class _Writes(dict[Place, Write]):

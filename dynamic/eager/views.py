@@ -21,6 +21,7 @@ from common.evaluate import specialise as eager
 from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
 from common.ops import functional
+from common.ops.index.coordinates import index_get
 from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
@@ -288,17 +289,19 @@ def known_key(key: Any) -> Any:
 
 
 def _chosen(self: Any, key: Any) -> Any:
-    """The elements where a mask of the tensor's shape holds; None where they are recorded or many."""
-    if mode.tracing or mode.inference_seen or (self._requires_grad and _grad_enabled()):
+    """The elements where a mask of the tensor's shape holds; None where a native kernel is to take them."""
+    if mode.tracing or mode.inference_seen:
         return None
     x, k = self.payload, key.payload
-    if type(x) is np.ndarray and k.dtype == bool and k.shape == x.shape and k.ndim > 0 and k.size <= SMALL:
-        return wrap(x[k])
-    return None
+    if type(x) is not np.ndarray or k.dtype != bool or k.shape != x.shape or k.ndim == 0:
+        return None
+    if self._requires_grad and _grad_enabled():
+        return index_get(self, [wrap(places) for places in k.nonzero()], 0)
+    return wrap(x[k]) if k.size <= SMALL else None
 
 
 def _masked_select(x: Any, mask: Any) -> Any:
-    y = _chosen(x, mask)
+    y = None if x._requires_grad and x.ndim != 1 else _chosen(x, mask)
     return functional.masked_select(x, mask) if y is None else y
 
 

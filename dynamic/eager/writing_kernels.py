@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.dtypes import SUPPORTED
 from common.core.members import give
 from common.core.op import Op
 from common.core.source_lines import user_files, user_frame
 from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.fused_lines import DelayedOp, expressions
-from common.evaluate.kernels import filled
+from common.evaluate.kernels import MANY, filled
 from common.evaluate.kinds import number
 from common.methods.in_place_functions import NAMES
 from common.methods.install import IN_PLACE
@@ -119,13 +120,17 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 z = other.payload
                 run = known.get((x.shape, x.dtype, z.shape, z.dtype))
                 if run and x.base is None and z.base is None and x is not z and x.flags.carray and z.flags.c_contiguous:
-                    if not _grad_enabled() or not (other._requires_grad or is_recorded(self)):
+                    if not (other._requires_grad or self._requires_grad or self._family) or not (
+                        _grad_enabled() and (other._requires_grad or is_recorded(self))
+                    ):
                         if run(x, z) is not NotImplemented:
                             _log(x, _getframe(1))
                             return self
             elif (other.__class__ is float or other.__class__ is int) and other:
                 run = known.get((x.shape, x.dtype, other.__class__, other))
-                if run and x.flags.carray and not (_grad_enabled() and is_recorded(self)):
+                if run and x.flags.carray and (
+                    not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self))
+                ):
                     if run(x) is not NotImplemented:
                         _log(x, _getframe(1))
                         return self
@@ -246,9 +251,9 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
         if self.__class__ not in KINDS or options or mode.tracing:
             return general(self, *given, **options)
         x = self.payload
-        if x.__class__ is _ndarray and x.flags.carray:
-            if not (_grad_enabled() and is_recorded(self)) and (value := value_of(x, *given)) is not None:
-                if not filled(x, value):
+        if x.__class__ is _ndarray and x.flags.carray and (value := value_of(x, *given)) is not None:
+            if not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self)):
+                if x.size < MANY or not filled(x, value):
                     x[...] = value
                 _log(x, _getframe(1))
                 return self
@@ -258,14 +263,17 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _zero(x: np.ndarray, *given: Any) -> Any:
-    return None if given else number(0, x.dtype)
+    return None if given else _zeros.get(x.dtype)
+
+
+_zeros = {dtype: number(0, dtype) for dtype in SUPPORTED}
 
 
 def _number(x: np.ndarray, *given: Any) -> Any:
     """A number that is rounded once to the array's dtype."""
-    if len(given) != 1 or given[0].__class__ is not float or x.dtype.kind != "f":
+    if len(given) != 1 or given[0].__class__ is not float or (dtype := x.dtype).kind != "f":
         return None
-    return number(given[0], x.dtype)
+    return number(given[0], dtype)
 
 
 def _elements(x: np.ndarray, *given: Any) -> Any:

@@ -126,7 +126,8 @@ def masked_select(x: Any, mask: Any) -> Any:
 
 def _spread(x: Any, shape: tuple[Any, ...]) -> Any:
     """`x` repeated to a shape, as one row."""
-    return reshape(x if same_shape(x.shape, shape) else expand(x, shape), -1)
+    repeated = x if same_shape(x.shape, shape) else expand(x, shape)
+    return repeated if len(shape) == 1 else reshape(repeated, -1)
 
 
 def _places(mask: np.ndarray, shape: tuple[Any, ...]) -> np.ndarray:

@@ -1,0 +1,93 @@
+"""Large operands whose rows lie apart, or repeat, are read where they lie, with the bits of their copies in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from benchmarks.bits import difference
+from common.evaluate.kernels import arrange
+from common.evaluate.kinds import where_they_lie
+from tests.helpers.wrapped import wrap
+
+rng = np.random.default_rng(31)
+ROWS, COLUMNS = 60, 100
+BASE = rng.normal(size=(2, 2 * ROWS, COLUMNS + 7)).astype(np.float32)
+BASE.reshape(-1)[::31] = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan], BASE.reshape(-1)[::31].shape)
+_bytes = np.zeros(ROWS * COLUMNS * 4 + 1, np.uint8)
+
+LAYOUTS: dict[str, tuple[np.ndarray, int | None]] = {  # and the distance of rows, None for what is copied
+    "part of each row": (BASE[0, :ROWS, 3 : COLUMNS + 3], COLUMNS + 7),
+    "each second row": (BASE[0, ::2, :COLUMNS], 2 * COLUMNS + 14),
+    "rows backwards": (BASE[0, ROWS - 1 :: -1, :COLUMNS], -COLUMNS - 7),
+    "one row": (np.broadcast_to(BASE[0, 0, :COLUMNS], (ROWS, COLUMNS)), 0),
+    "elements apart": (BASE[0, :ROWS, ::-1][:, :COLUMNS], None),
+    "transposed": (np.ascontiguousarray(BASE[0, :ROWS, :COLUMNS].T).T, None),
+    "unaligned": (_bytes[1:].view(np.float32).reshape(ROWS, COLUMNS), None),
+    "three dimensions": (BASE[:, :ROWS, :COLUMNS], None),
+    "rows of two dimensions": (BASE[0, :, :COLUMNS].reshape(-1, COLUMNS)[:, None].repeat(1, 1)[::2], 2 * COLUMNS),
+}
+PROGRAMS: dict[str, Callable[..., tw.Tensor]] = {
+    "one op": lambda x, z: x * z,
+    "a number": lambda x, z: x - 0.5,
+    "a power": lambda x, z: x**2,
+    "a comparison": lambda x, z: x < z,
+    "one per column": lambda x, z: x + z[..., :1, :],
+    "one per row": lambda x, z: x / z[..., :1],
+    "a reduction": lambda x, z: (x * z).sum(-1),
+    "glu": lambda x, z: tw.nn.functional.glu(x),
+    "trapezoid": lambda x, z: tw.trapezoid(x),
+    "joined": lambda x, z: tw.cat([x, x.flip(0)], -1),
+    "stacked": lambda x, z: tw.stack([x, x.flip(-1)], 1),
+    "rolled": lambda x, z: x.roll(3, -1),
+    "repeated": lambda x, z: x.repeat_interleave(2, -1),
+    "losses": lambda x, z: tw.nn.functional.huber_loss(x, z, reduction="none"),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_bits(program, layout):
+    array, _ = LAYOUTS[layout]
+    run, copied = PROGRAMS[program], wrap(np.array(array, order="C"))
+    for _ in range(14):  # from the twelfth call on by what is remembered
+        got = run(wrap(array), wrap(array))
+    assert got.is_contiguous()
+    assert difference(got.numpy(), run(copied, copied).numpy()) is None
+
+
+@pytest.mark.parametrize("program", ["one op", "glu", "trapezoid", "joined", "rolled"])
+def test_gradients(program):
+    def gradient(x):
+        leaf = x.detach().requires_grad_()
+        for _ in range(14):
+            (found,) = tw.autograd.grad(PROGRAMS[program](leaf, leaf).sum(), leaf)
+        return found.numpy()
+
+    array = np.nan_to_num(LAYOUTS["part of each row"][0], posinf=1, neginf=-1)
+    apart = np.empty((ROWS, COLUMNS + 5), np.float32)
+    apart[:, 5:] = array
+    assert difference(gradient(wrap(apart[:, 5:])), gradient(wrap(array))) is None
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_read_where_it_lies(layout):
+    array, distance = LAYOUTS[layout]
+    classes, ints = arrange([array.shape, ()], array.shape)
+    found = where_they_lie((array, np.ones((), np.float32)), classes, array.shape, ints)
+    assert found == (None if distance is None else ("ws", (ROWS, COLUMNS, distance)))
+
+
+def test_few_elements_and_short_rows_are_copied():
+    for array in (BASE[0, :10, :20], BASE[0, :, :5]):
+        classes, ints = arrange([array.shape], array.shape)
+        assert where_they_lie((array,), classes, array.shape, ints) is None
+
+
+def test_a_join_of_columns_is_in_order():
+    parts = [np.asfortranarray(rng.normal(size=(80, 90)).astype(np.float32)) for _ in range(2)]
+    joined = tw.cat([wrap(x) for x in parts], 1)
+    assert joined.is_contiguous() and difference(joined.numpy(), np.hstack(parts)) is None
