@@ -104,9 +104,9 @@ def _loop(
         if name == "clone":  # in one pass
             return _copied(arrays[0], shape, out_dtype)
         if found := lies(arrays, classes, shape, ints):
-            letters, sizes = found
+            lying, sizes = found
             out = _empty(shape, out_dtype)
-            kernels.general(name, dtypes, out_dtype, letters)(*arrays, out, *sizes)
+            kernels.general(name, dtypes, out_dtype, lying)(*arrays, out, *sizes)
             return out
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))

@@ -162,3 +162,17 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     if wanted not in SUPPORTED:
         raise unsupported(wanted)
     return wanted
+
+
+_SHORT, _MANY = 8, 4096
+"""Elements of a row that repeats one, up to which, and of a copy, from which on, the copy is written by columns."""
+
+
+def reshaped_array(x: np.ndarray, new_shape: Any) -> np.ndarray:
+    """numpy's reshape; it is slow where each element comes several times in a row."""
+    if x.ndim and x.strides[-1] == 0 and 1 < x.shape[-1] <= _SHORT and x.size >= _MANY:
+        out = np.empty(x.shape, x.dtype)
+        for column in range(x.shape[-1]):
+            out[..., column] = x[..., 0]
+        return out.reshape(new_shape)
+    return x.reshape(new_shape)

@@ -128,8 +128,10 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                             return self
             elif (other.__class__ is float or other.__class__ is int) and other:
                 run = known.get((x.shape, x.dtype, other.__class__, other))
-                if run and x.flags.carray and (
-                    not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self))
+                if (
+                    run
+                    and x.flags.carray
+                    and (not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self)))
                 ):
                     if run(x) is not NotImplemented:
                         _log(x, _getframe(1))

@@ -90,4 +90,5 @@ def test_few_elements_and_short_rows_are_copied():
 def test_a_join_of_columns_is_in_order():
     parts = [np.asfortranarray(rng.normal(size=(80, 90)).astype(np.float32)) for _ in range(2)]
     joined = tw.cat([wrap(x) for x in parts], 1)
-    assert joined.is_contiguous() and difference(joined.numpy(), np.hstack(parts)) is None
+    assert joined.is_contiguous()
+    assert difference(joined.numpy(), np.hstack(parts)) is None

@@ -359,9 +359,11 @@ def test_nodes_are_not_looked_at_for_what_was_handed_out_before(monkeypatch):
     copied = handed(b.reshape(4))  # another tensor refers to that memory, so there is a copy of it
     late = (a * a).sum()
     early.backward()
-    assert state.copies and len(asked) == 1
+    assert state.copies
+    assert len(asked) == 1
     late.backward()
-    assert len(asked) == 1 and a.grad.tolist() == [4, 8, 12, 16]
+    assert len(asked) == 1
+    assert a.grad.tolist() == [4, 8, 12, 16]
     del copied
 
 

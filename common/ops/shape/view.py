@@ -23,6 +23,7 @@ from common.ops._define import view as define_view
 from common.ops._samples import join, one
 from common.ops.shape._targets import expansion, known_expansion, known_order, known_swap, swap
 from common.ops.shape._targets import order as order_of
+from common.tensor.arrays import reshaped_array
 
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
@@ -80,22 +81,8 @@ def viewed(
     return (*(0 for _ in left), *reversed(steps))
 
 
-_SHORT, _MANY = 8, 4096
-"""Elements of a row that repeats one, up to which, and of a copy, from which on, the copy is written by columns."""
-
-
-def _reshaped(x: np.ndarray, new_shape: Any) -> np.ndarray:
-    """numpy's reshape; it is slow where each element comes several times in a row."""
-    if x.ndim and x.strides[-1] == 0 and 1 < x.shape[-1] <= _SHORT and x.size >= _MANY:
-        out = np.empty(x.shape, x.dtype)
-        for column in range(x.shape[-1]):
-            out[..., column] = x[..., 0]
-        return out.reshape(new_shape)
-    return x.reshape(new_shape)
-
-
 reshape_: Op = define_view(
-    "reshape", _reshape, _reshaped,
+    "reshape", _reshape, reshaped_array,
     (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
     samples=join(one(3, 4, new_shape=(2, 6)), one(3, 4, new_shape=(12,)), one(new_shape=(1, 1))),
     doc="The same elements in C order under another shape; a copy only if strides do not allow a view.",
