@@ -211,8 +211,7 @@ def _shows(place: Placed, target: tuple[Any, ...]) -> bool:
 
 def _lies(x: Any) -> Placed | None:
     """Offset, shape and strides, in elements, of a tensor that is not in C order; None of any other one."""
-    data = getattr(x, "payload", None)
-    if isinstance(data, np.ndarray):
+    if isinstance(data := getattr(x, "payload", None), np.ndarray):
         return None if data.flags.c_contiguous else (0, data.shape, tuple([s // data.itemsize for s in data.strides]))
     if data is None or not mode.tracing:
         return None
