@@ -27,7 +27,7 @@ from common.runtime.bound_program import Binding
 from common.runtime.call_text import MAX_BUFFERS, MAX_INPUTS, builtin_source
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
-from common.runtime.tape_state import Tape, line_words
+from common.runtime.tape_state import Tape, WriteLog, line_words
 from common.runtime.trial import is_right
 
 METH_FASTCALL = 0x80
@@ -187,6 +187,20 @@ def make_recall(cells: np.ndarray, tape: Tape, plain: Sequence[type]) -> tuple[C
     words = [np.array(line_words(lines, way, plain, tape, cells), dtype=np.int64) for way in (False, True)]
     recall, store = (_builtin("recall", each, lines, cells, tape, plain) for each in words)
     return recall, store
+
+
+def make_write(tape: Tape, log: WriteLog) -> Callable[..., Any]:
+    """Return ``f(tensor)`` and ``f(array, frame)``, in one function.
+
+    Returns
+    -------
+    callable
+        Of a tensor its array, if it may be overwritten at once; None where the caller has to look itself. For an array
+        and a frame True, once a write to all of it was logged; None, with nothing done, where the caller has to.
+    """
+    if not is_native("write"):
+        return python_builtins.make_write(tape, log)
+    return _builtin("write", np.array(log.words(tape), dtype=np.int64), tape, log)
 
 
 def make_view(

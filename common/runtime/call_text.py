@@ -15,6 +15,7 @@ from common.runtime.execute_text import EXECUTE
 from common.runtime.object_text import OBJECTS
 from common.runtime.recall_text import RECALL
 from common.runtime.run_text import FREE, RUN
+from common.runtime.write_text import WRITE
 
 MAX_BUFFERS = 64
 MAX_INPUTS = 8
@@ -112,7 +113,7 @@ def elementwise(self, args, nargs):
 
 _BODIES = {
     "call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "view": VIEW, "steps": STEPS,
-    "extent": EXTENT, "apply": APPLY, "recall": RECALL, "run": BINDING + EXECUTE + RUN,
+    "extent": EXTENT, "apply": APPLY, "recall": RECALL, "write": WRITE, "run": BINDING + EXECUTE + RUN,
     "free": BINDING + EXECUTE + FREE,
 }  # fmt: skip
 

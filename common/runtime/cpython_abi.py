@@ -23,6 +23,7 @@ _PYTHON_FUNCTIONS = (
     "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc", "PyOS_InterruptOccurred", "PyErr_SetInterrupt",
     "PyErr_ExceptionMatches", "PyObject_Vectorcall", "PyIter_Next", "PyContextVar_Get", "PyEval_GetFrame",
     "PyFrame_GetCode", "PyFrame_GetBack", "PyFrame_GetLasti", "PySet_Contains", "PyDict_Contains",
+    "PyDict_GetItem", "PyDict_SetItem",
 )  # fmt: skip
 
 

@@ -180,6 +180,11 @@ def make_recall(*_: Any) -> tuple[Callable[..., None], Callable[..., None]]:
     return lambda *_: None, lambda *_: None
 
 
+def make_write(*_: Any) -> Callable[..., None]:
+    """Return a function that declines: the caller looks, and logs, itself."""
+    return lambda *_: None
+
+
 def make_view(*_: Any) -> Callable[..., None]:
     """Return a function that declines: the caller's general path makes its views with numpy."""
     return lambda *_: None

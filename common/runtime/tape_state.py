@@ -102,5 +102,30 @@ def line_words(lines: np.ndarray, store: bool, plain: Sequence[type], tape: Tape
     return [lines.ctypes.data, store, *(_word_of(KnownLine, name) for name in LINE), *classes, *tape.words(cells)]
 
 
+class WriteLog(NamedTuple):
+    """The log of writes, see `common.tensor.write_log`.
+
+    Attributes
+    ----------
+    log : per memory its entries by place.
+    module, newest : a dict and a name in it: of the number of the newest write.
+    everything, end : the place of a write to all of a memory, and where it ends.
+    entries : the class of entries, which have a `count` in a list of one.
+    """
+
+    log: dict[int, Any]
+    module: dict[str, Any]
+    newest: str
+    everything: Any
+    end: int
+    entries: type
+
+    def words(self, tape: Tape) -> list[int]:
+        """The table of ``write``, see `common.runtime.write_text`."""
+        places = [_word_of(self.entries, "count"), _word_of(type(tape.template), "_family")]
+        zero = [id(self.everything), id(0), id(self.end)]
+        return [id(self.log), id(self.module), id(self.newest), *zero, *places, *tape.words(np.zeros(0, np.int64))]
+
+
 def _word_of(owner: type, name: str) -> int:
     return cpython_abi.slot_offset(next(c for c in owner.__mro__ if name in c.__dict__), name) // 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -19,7 +20,7 @@ from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, MADE, Arg
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.run_text import BAD_ARGUMENT
-from common.runtime.tape_state import KnownLine, Tape, line_words
+from common.runtime.tape_state import KnownLine, Tape, WriteLog, line_words
 
 Make: TypeAlias = Callable[..., Callable[..., Any]]
 
@@ -135,7 +136,7 @@ def _extent(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 class _Op:
     """Tensor, node and recipe of a trial of ``apply``: they have the slots of all three."""
 
-    __slots__ = tuple(dict.fromkeys((*TENSOR, *NODE, *RECIPE)))
+    __slots__ = tuple(dict.fromkeys((*TENSOR, "_family", *NODE, *RECIPE)))
 
     def __init__(self, **slots: Any) -> None:
         for name, value in slots.items():
@@ -211,9 +212,31 @@ def _recall(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     return recall(memory, leaf) is None
 
 
+class _Entries(dict[Any, Any]):
+    __slots__ = ("count",)
+
+
+def _write(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    _, _, _, tape, operand, leaf = _fakes(x)
+    operand._family = leaf._family = None
+    entries, own, place, module = _Entries(), np.zeros(2), (), {"newest": 0}
+    entries.count = [1000]
+    log = WriteLog({id(own): entries}, module, "newest", place, 1 << 64, _Entries)
+    write, frame = make(log.words(tape), tape, log), sys._getframe()
+    part = _Op(payload=x, _requires_grad=False, _family=(1,))
+    if write(operand) is not x or any(write(z) is not None for z in (leaf, part, x)):
+        return False
+    if write(x, frame) is not None or write(own[1:], frame) is not None or write(own, frame) is not True:
+        return False
+    entry = entries[place]
+    found = entry[:4] == (7, 0, 1 << 64, _write.__code__) and isinstance(entry[4], int)
+    return found and module["newest"] == 7 and entries.count == [1001]
+
+
 TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {
     "call": _call, "elementwise": _elementwise, "fixed": _fixed, "find": _find, "run": _run, "view": _view,
     "steps": _steps, "extent": _extent, "apply": _apply, "recall": _recall,
+    "write": _write,
 }  # fmt: skip
 
 _TRIAL = """

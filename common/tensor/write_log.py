@@ -23,6 +23,7 @@ from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
 from common.core.weak import Alive, WhileKeysLive, forgetting
+from common.runtime.tape_state import WriteLog
 from common.tensor.node import Node, next_number
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
@@ -143,6 +144,11 @@ def _overlapping(array: np.ndarray) -> Iterator[tuple[Place, Write]]:
         for place, write in writes.items():
             if write[1] < high and low < write[2] and _shares_elements(array, place):
                 yield place, write
+
+
+def native_log() -> WriteLog:
+    """The log for native code, see `common.runtime.write_text`."""
+    return WriteLog(_log, globals(), "last_write", _EVERYTHING, _END, _Writes)
 
 
 class _Written:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
+from itertools import count
 from math import prod
 from sys import _getframe
 from types import FrameType
@@ -24,6 +25,7 @@ from common.core.op import Op
 from common.core.source_lines import user_files, user_frame
 from common.core.spec import Spec
 from common.evaluate import kernels
+from common.evaluate import specialise as eager
 from common.evaluate.fused_lines import DelayedOp, expressions
 from common.evaluate.kernels import MANY, filled
 from common.evaluate.kinds import number
@@ -31,12 +33,13 @@ from common.methods.in_place_functions import NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
 from common.random.draw_counts import refuse_draws
+from common.runtime.builtins import make_write
 from common.runtime.call_text import MAX_INPUTS
 from common.tensor import boundary
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
-from common.tensor.write_log import log_write
+from common.tensor.write_log import log_write, native_log
 from dynamic.eager.op_lines import MoreThanFormsError, OpLine, StandIn
 from dynamic.eager.remembered import KINDS, OFTEN
 
@@ -47,10 +50,36 @@ _grad_enabled = mode.grad_mode.get
 
 def _log(x: np.ndarray, frame: FrameType) -> None:
     """Note that an array has been written where `frame` is, or the user's code behind it."""
+    if write(x, frame) is not None:
+        return
     if (code := frame.f_code).co_filename in user_files:
         log_write(x, code, frame.f_lasti)
     else:
         log_write(x, *user_frame(3))
+
+
+_calls, _FEW = count(), 32
+
+
+def _first_write(*given: Any) -> Any:
+    """Declines, and makes the builtin after some calls: a program that only draws parameters does not need it."""
+    global write
+    if next(_calls) >= _FEW:
+        write = make_write(eager.tape(), native_log())
+    return None
+
+
+#: Of a tensor the array that may be overwritten at once; logs a write to an array, from a frame. None where the caller
+#: has to do so itself, see `common.runtime.write_text`. To be called under its name in this module.
+write: Callable[..., Any] = _first_write
+
+
+def _free(self: Any) -> Any:
+    """The array of a tensor that may be overwritten where nothing is recorded; None of any other one."""
+    if self.__class__ not in KINDS or mode.tracing or (_grad_enabled() and is_recorded(self)):
+        return None
+    x = self.payload
+    return x if x.__class__ is _ndarray and x.flags.carray else None
 
 
 def _is_beside(x: np.ndarray, z: np.ndarray) -> bool:
@@ -65,8 +94,8 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     calls: dict[Any, int] = {}
 
     def meet(key: Any, operands: Sequence[Any], options: dict[str, Any]) -> Any:
-        count = calls[key] = calls.get(key, 0) + 1
-        if count < OFTEN:
+        met = calls[key] = calls.get(key, 0) + 1
+        if met < OFTEN:
             if len(calls) > _LIMIT:
                 calls.clear()
                 known.clear()
@@ -74,12 +103,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         made = known[key] = _learnt(function, operands, options)
         return made
 
-    def wide(self: Any, *others: Any, **options: Any) -> Any:
-        if self.__class__ not in KINDS or mode.tracing:
-            return general(self, *others, **options)
-        x = self.payload
-        if x.__class__ is not _ndarray:
-            return general(self, *others, **options)
+    def wide(x: np.ndarray, self: Any, *others: Any, **options: Any) -> Any:
         recorded = _grad_enabled()
         arrays: list[Any] = [x]
         key: list[Any] = [x.shape, x.dtype]
@@ -97,15 +121,13 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if z.__class__ is not float and z.__class__ is not int:
                 return general(self, *others, **options)
             key += name_, z.__class__, z or repr(z)
-        if recorded and is_recorded(self):
-            return general(self, *others, **options)
         run = known.get(where := tuple(key))
         if run is None:
             run = meet(where, (self, *others), options)
-        if not run or not x.flags.carray:
+        if not run:
             return general(self, *others, **options)
         for z in arrays:
-            if z is not x and not _is_beside(x, z):
+            if z is not x and not (x.base is z.base is None and z.flags.c_contiguous) and not _is_beside(x, z):
                 return general(self, *others, **options)
         if run(*arrays) is NotImplemented:
             return general(self, *others, **options)
@@ -114,29 +136,24 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def method(self: Any, *others: Any, **options: Any) -> Any:
         """The commonest operands: one tensor with memory of its own, or one number."""
-        if len(others) == 1 and not (options or mode.tracing) and self.__class__ in KINDS:
-            x, other = self.payload, others[0]
+        x = write(self)
+        if x is None and (x := _free(self)) is None:
+            return general(self, *others, **options)
+        if len(others) == 1 and not options:
+            other = others[0]
             if other.__class__ in KINDS:
                 z = other.payload
                 run = known.get((x.shape, x.dtype, z.shape, z.dtype))
-                if run and x.base is None and z.base is None and x is not z and x.flags.carray and z.flags.c_contiguous:
-                    if not (other._requires_grad or self._requires_grad or self._family) or not (
-                        _grad_enabled() and (other._requires_grad or is_recorded(self))
-                    ):
-                        if run(x, z) is not NotImplemented:
-                            _log(x, _getframe(1))
-                            return self
-            elif (other.__class__ is float or other.__class__ is int) and other:
-                run = known.get((x.shape, x.dtype, other.__class__, other))
-                if (
-                    run
-                    and x.flags.carray
-                    and (not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self)))
-                ):
-                    if run(x) is not NotImplemented:
+                if run and x.base is None and z.base is None and x is not z and z.flags.c_contiguous:
+                    if not (other._requires_grad and _grad_enabled()) and run(x, z) is not NotImplemented:
                         _log(x, _getframe(1))
                         return self
-        return wide(self, *others, **options)
+            elif (other.__class__ is float or other.__class__ is int) and other:
+                run = known.get((x.shape, x.dtype, other.__class__, other))
+                if run and run(x) is not NotImplemented:
+                    _log(x, _getframe(1))
+                    return self
+        return wide(x, self, *others, **options)
 
     method.__name__, method.__doc__ = name, general.__doc__
     method.__signature__ = inspect.signature(general)  # type: ignore[attr-defined]
@@ -250,16 +267,15 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
     general = boundary.guarded(getattr(TensorBase, name), name)
 
     def method(self: Any, *given: Any, **options: Any) -> Any:
-        if self.__class__ not in KINDS or options or mode.tracing:
+        x = write(self)
+        if x is None:
+            x = _free(self)
+        if options or x is None or (value := value_of(x, *given)) is None:
             return general(self, *given, **options)
-        x = self.payload
-        if x.__class__ is _ndarray and x.flags.carray and (value := value_of(x, *given)) is not None:
-            if not (self._requires_grad or self._family) or not (_grad_enabled() and is_recorded(self)):
-                if x.size < MANY or not filled(x, value):
-                    x[...] = value
-                _log(x, _getframe(1))
-                return self
-        return general(self, *given, **options)
+        if x.size < MANY or not filled(x, value):
+            x[...] = value
+        _log(x, _getframe(1))
+        return self
 
     return update_wrapper(method, general)
 

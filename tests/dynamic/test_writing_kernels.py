@@ -7,6 +7,7 @@ import pytest
 
 import dynamic as tw
 import static
+from common.tensor import write_log
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
 
@@ -172,3 +173,51 @@ def test_what_is_remembered_is_not_for_inference_tensors():
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         recorded.mul_(made)
     assert made.tolist() == [[1.0] * 3] * 5
+
+
+def _native():
+    """The builtin that asks and logs, which is made after some calls."""
+    x = tw.ones(2)
+    for _ in range(writing_kernels._FEW + 2):
+        x.zero_()
+    return writing_kernels.write
+
+
+def test_what_may_be_overwritten_at_once():
+    write, x = _native(), tw.ones(4, 3)
+    assert write(x) is x.payload
+    leaf, family = tw.ones(4, requires_grad=True), tw.ones(4)
+    part = family[1:]
+    read_only = np.ones(3, np.float32)
+    read_only.flags.writeable = False
+    declined = [leaf, leaf * 2, family, part, x.T, x.payload, None, tw.from_numpy(np.ones((3, 4), np.float32).T)]
+    assert not any(write(z) is not None for z in declined)
+    assert write(tw.as_tensor(np.broadcast_to(np.ones(1, np.float32), 3))) is None
+
+
+def test_writes_are_logged_as_by_the_log_itself():
+    _native()
+    writes = {"zero": lambda x: x.zero_(), "fill": lambda x: x.fill_(2.0), "copy": lambda x: x.copy_(tw.ones(3)),
+              "add": lambda x: x.add_(tw.ones(3)), "mul": lambda x: x.mul_(0.5)}  # fmt: skip
+    for write in writes.values():
+        for _ in range(OFTEN + 1):
+            write(tw.ones(3))
+        x = tw.ones(3)
+        write(x)  # makes the log of that memory
+        before, count = write_log.last_write, write_log.writes_to(x.payload)
+        write(x)
+        assert write_log.last_write > before
+        assert write_log.writes_to(x.payload) == count + 1
+        ((_, (number, low, _, code, _)),) = write_log._overlapping(x.payload)
+        assert (number, low, code) == (write_log.last_write, 0, write.__code__)
+
+
+def test_a_saved_value_that_was_overwritten_at_once_is_noticed():
+    _native()
+    leaf, x = tw.ones(3, requires_grad=True), tw.full((3,), 2.0)
+    x.zero_()
+    y = (leaf * x).sum()
+    y.backward(retain_graph=True)
+    x.fill_(3.0)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*test_writing_kernels"):
+        y.backward()
