@@ -215,10 +215,13 @@ def _recall(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 class _Entries(dict[Any, Any]):
     __slots__ = ("count",)
 
+    count: list[int]
+
 
 def _write(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     _, _, _, tape, operand, leaf = _fakes(x)
-    operand._family = leaf._family = None
+    for tensor in (operand, leaf):
+        setattr(tensor, "_family", None)  # noqa: B010  a slot that only some fakes have
     entries, own, place, module = _Entries(), np.zeros(2), (), {"newest": 0}
     entries.count = [1000]
     log = WriteLog({id(own): entries}, module, "newest", place, 1 << 64, _Entries)

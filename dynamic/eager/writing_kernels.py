@@ -58,13 +58,13 @@ def _log(x: np.ndarray, frame: FrameType) -> None:
         log_write(x, *user_frame(3))
 
 
-_calls, _FEW = count(), 32
+_calls = count()
 
 
 def _first_write(*given: Any) -> Any:
     """Declines, and makes the builtin after some calls: a program that only draws parameters does not need it."""
     global write
-    if next(_calls) >= _FEW:
+    if next(_calls) >= OFTEN:
         write = make_write(eager.tape(), native_log())
     return None
 

@@ -178,7 +178,7 @@ def test_what_is_remembered_is_not_for_inference_tensors():
 def _native():
     """The builtin that asks and logs, which is made after some calls."""
     x = tw.ones(2)
-    for _ in range(writing_kernels._FEW + 2):
+    for _ in range(OFTEN + 2):
         x.zero_()
     return writing_kernels.write
 
