@@ -111,26 +111,14 @@ def _factor(a: Array) -> tuple[Array, int]:
     return found.T, info
 
 
-#: numpy's loop over gesv, which its public function checks operands for; that in double precision also of float32.
-_gesv = getattr(getattr(np.linalg, "_umath_linalg", None), "solve", None)
-
-
-def _solved(a: Array, b: Array) -> Array:
-    """What ``np.linalg.solve`` gives for matrices."""
-    if _gesv is None:
-        return np.linalg.solve(a, b)
-    with np.errstate(invalid="raise", over="ignore", divide="ignore", under="ignore"):
-        return np.asarray(_gesv(a, b, signature="dd->d"), b.dtype)
-
-
 def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
     """The solutions of ``a x = b`` by gesv, nan where `a` is singular; and its info."""
     info = np.zeros(a.shape[:-2], np.int32)
     if not b.size:
         return np.empty_like(b), info
     try:
-        return _solved(a, b), info
-    except (np.linalg.LinAlgError, FloatingPointError):
+        return np.linalg.solve(a, b), info
+    except np.linalg.LinAlgError:
         found, gesv = np.full_like(b, np.nan), _routine("gesv", a.dtype)
         for i in _items(info.shape):
             try:
