@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
 
 from common.core import mode
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, IndexRangeError
 from common.core.int_arguments import integer
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
@@ -35,8 +36,15 @@ class _InOrder(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Add a module before the one at `index`."""
+        """Add a module before the one at `index`.
+
+        Raises
+        ------
+        IndexRangeError : `index` is not in [-n, n], for n modules.
+        """
         modules = list(self)
+        if not -len(modules) <= index <= len(modules):
+            raise IndexRangeError(f"Index out of range: {index} for {len(modules)} modules")
         modules.insert(index, _module(module))
         self.append(module)  # if it is refused, the others stay
         return self._renew(modules)
@@ -265,6 +273,15 @@ class ParameterDict(_Named):
     def __setitem__(self, name: str, value: Any) -> None:
         self.register_parameter(name, _parameter(value))
 
+    def update(self, members: Any) -> None:
+        """Add or replace parameters: pairs of names and parameters, or a mapping, of which a dict is sorted by names.
+
+        PyTorch sorts dicts, whose order meant nothing in older Pythons; a model has its parameters in the same order
+        with both.
+        """
+        in_order = isinstance(members, (OrderedDict, ParameterDict)) or not isinstance(members, Mapping)
+        super().update(members if in_order else sorted(members.items()))
+
     def extra_repr(self) -> str:
         """A line per parameter."""
         return _shown(self._parameters)
@@ -305,6 +322,9 @@ class ParameterList(Module):
         for value in list(values):
             self.append(value)
         return self
+
+    def __iadd__(self, other: Iterable[Any]) -> ParameterList:
+        return self.extend(other)
 
     def __len__(self) -> int:
         return len(self._parameters)

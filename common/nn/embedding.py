@@ -75,8 +75,9 @@ class Embedding(Module):
                 raise ShapeError(
                     f"Shape of weight does not match num_embeddings and embedding_dim: {tuple(_weight.shape)}"
                 )
-            self.weight = Parameter(_weight)
-        self.weight.requires_grad_(not _freeze)
+            self.weight = Parameter(_weight, not _freeze)
+        if _freeze:
+            self.weight.requires_grad_(False)
 
     @classmethod
     def from_pretrained(

@@ -97,6 +97,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                     if other != table:
                         tables[other].pop(name, None)
                 tables.pop(name, None)
+                if kind is not Buffer:
+                    self._non_persistent.discard(name)
                 tables[table][name] = value
                 self._rename("")
                 return
@@ -128,7 +130,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
+        named = (*self._parameters, *self._buffers, *self._modules)
+        return [*super().__dir__(), *(name for name in named if not name[:1].isdigit())]  # one can write x.name
 
     # ------------------------------------------------------------------ registration
 

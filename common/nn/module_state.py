@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
-from common.core.int_arguments import mapping
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted as fitted
@@ -38,6 +38,43 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
+class StateDict(OrderedDict[str, Any]):
+    """The state of a module by qualified names; ``_metadata`` has the version of each module, as PyTorch's has."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._metadata: dict[str, Any] = {}
+
+    def copy(self) -> StateDict:
+        """The same state in another dictionary."""
+        made = StateDict(self)
+        made._metadata = self._metadata
+        return made
+
+
+class _Found(NamedTuple):
+    """A value for a parameter or buffer of a module, or for its extra state."""
+
+    module: Any
+    name: str
+    array: Any
+    given: Any
+
+
+class Loading(dict[str, Any]):
+    """What is being loaded into a module and those below, and what has been found to fit."""
+
+    def __init__(self, state: Mapping[str, Any], found: list[_Found]) -> None:
+        super().__init__(state)
+        self.found = found
+
+
+class _Size(str):
+    """An error that two shapes differ."""
+
+    __slots__ = ()
+
+
 class StateHooks:
     """Hooks that run when state is saved and loaded: dictionaries by the id of their handles."""
 
@@ -56,6 +93,7 @@ class Stateful:
     _modules: dict[str, Any]
     _non_persistent: set[str]
     _state_hooks: StateHooks | None = None
+    _version = 1
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """All parameters and persistent buffers by qualified name, under every name that leads to them.
@@ -68,23 +106,30 @@ class Stateful:
 
         Returns
         -------
-        dict
+        StateDict
             Later training shows in it, as in PyTorch: ``copy.deepcopy`` it to keep what there is now.
         """
-        found: dict[str, Any] = {} if destination is None else destination
+        found: Any = StateDict() if destination is None else destination
+        if hasattr(found, "_metadata"):
+            found._metadata[prefix[:-1]] = {"version": self._version}
         hooks = self._state_hooks
         for hook in list(hooks.save_pre.values()) if hooks else ():
             hook(self, prefix, keep_vars)
-        for name, leaf in self._own_state():
-            found[prefix + name] = leaf if keep_vars or not isinstance(leaf, Leaf) else sharing(leaf)
-        if type(self).get_extra_state is not Stateful.get_extra_state:
-            found[prefix + EXTRA] = self.get_extra_state()
+        self._save_to_state_dict(found, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in list(hooks.save_post.values()) if hooks else ():
-            hook(self, found, prefix, {})
-        return found
+            hook(self, found, prefix, {"version": self._version})
+        state: dict[str, Any] = found
+        return state
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Put the state of this module alone into `destination`; subclasses of public programs save otherwise."""
+        for name, leaf in self._own_state():
+            destination[prefix + name] = leaf if keep_vars or not isinstance(leaf, Leaf) else sharing(leaf)
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copy arrays or tensors into the parameters and buffers of the same names.
@@ -105,55 +150,79 @@ class Stateful:
         StateError : names are missing or unexpected, or a value does not fit a dtype; nothing is changed.
         ShapeError : an array has another shape than the state of its name; nothing is changed.
         """
-        mapping(state_dict, "load_state_dict", "state_dict")
-        state = dict(state_dict)
-        own: dict[str, tuple[Stateful, str]] = {}
-        for prefix, module in self._below(""):
-            for hook in list(module._state_hooks.load_pre.values()) if module._state_hooks else ():
-                hook(module, state, prefix, {}, strict, [], [], [])
-            own.update({prefix + name: (module, name) for name, _ in module._own_state()})
-            if type(module).set_extra_state is not Stateful.set_extra_state:
-                own[prefix + EXTRA] = module, EXTRA
-        keys = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
-        arrays = {n: _array(state[n]) for n, (_, name) in own.items() if n in state and name != EXTRA}
-        self._refuse(keys, own, arrays, strict, assign)
-        frame = user_frame(1)
-        for name, array in arrays.items():
-            own[name][0]._load(own[name][1], array, state[name], assign, frame)
-        for name, (module, last) in own.items():
-            if last == EXTRA and name in state:
-                module.set_extra_state(state[name])
-        for _, module in self._below(""):
-            for hook in list(module._state_hooks.load_post.values()) if module._state_hooks else ():
-                hook(module, keys)
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}")
+        keys, errors, found = IncompatibleKeys([], []), list[str](), list[_Found]()
+        metadata = getattr(state_dict, "_metadata", {})
+
+        waiting: list[tuple[Any, Loading, str]] = [(self, Loading(state_dict, found), "")]
+        while waiting:
+            module, state, prefix = waiting.pop()
+            local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
+            module._load_from_state_dict(state, prefix, local, True, keys.missing_keys, keys.unexpected_keys, errors)
+            below = [(child, f"{prefix}{name}.") for name, child in module._modules.items() if child is not None]
+            waiting += [
+                (child, Loading({k: v for k, v in state.items() if k.startswith(path)}, found), path)
+                for child, path in reversed(below)
+            ]
+        hooks = [(m, h) for _, m in self._below("") if m._state_hooks for h in list(m._state_hooks.load_post.values())]
+        self._refuse(keys, errors, strict and not hooks)
+        _put(found, assign, user_frame(1))
+        for module, hook in hooks:
+            if hook(module, keys) is not None:
+                raise StateError(
+                    "Hooks registered with register_load_state_dict_post_hook are not expected to return new values; "
+                    "change incompatible_keys in place"
+                )
+        self._refuse(keys, [], strict)
         return keys
 
-    def _refuse(
-        self, keys: IncompatibleKeys, own: Any, arrays: dict[str, np.ndarray], strict: bool, assign: bool
-    ) -> None:
-        """Raise what speaks against loading; `arrays` get the dtypes of what they are loaded into."""
-        errors = []
-        if strict and keys.unexpected_keys:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(keys.unexpected_keys)}.")
-        if strict and keys.missing_keys:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(keys.missing_keys)}.")
-        kind: type[Exception] = StateError
-        for name, array in list(arrays.items()):
-            leaf = own[name][0]._leaf(own[name][1])
-            wanted = tuple(leaf.shape)
-            fitting = array if assign else fitted(array, leaf.dtype)
-            if fitting is None:
-                errors.append(f"dtype mismatch for {name}: {misfit(array, leaf.dtype)}.")
-            else:
-                arrays[name] = fitting
-            if array.shape != wanted:
-                kind = ShapeError if not errors else kind
-                errors.append(
-                    f"size mismatch for {name}: copying a param with shape {array.shape} from checkpoint, the shape in "
-                    f"current model is {wanted}."
-                )
-        if errors:
-            raise kind("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *errors]))
+    def _refuse(self, keys: IncompatibleKeys, errors: list[str], strict: bool) -> None:
+        """Raise what speaks against loading."""
+        shapes = bool(errors) and isinstance(errors[0], _Size)
+        found = [
+            f"{text} key(s) in state_dict: {_quoted(names)}."
+            for names, text in ((keys.missing_keys, "Missing"), (keys.unexpected_keys, "Unexpected"))
+            if strict and names
+        ]
+        if found or errors:
+            kind = ShapeError if shapes and not found else StateError
+            raise kind("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *found, *errors]))
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Find the state of this module alone; subclasses of public programs change `state_dict` before.
+
+        What fits is put into place when all modules have been looked at; at once, if `state_dict` is a dictionary of
+        the subclass's own.
+        """
+        for hook in list(self._state_hooks.load_pre.values()) if self._state_hooks else ():
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign, own, found = bool(local_metadata.get("assign_to_params_buffers")), dict(self._own_state()), []
+        for name, leaf in own.items():
+            if prefix + name in state_dict:
+                given = state_dict[prefix + name]
+                array = _fitting(prefix + name, _array(given), leaf, assign, error_msgs)
+                if array is not None:
+                    found.append(_Found(self, name, array, given))
+            elif strict:
+                missing_keys.append(prefix + name)
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if prefix + EXTRA in state_dict:
+                found.append(_Found(self, EXTRA, None, state_dict[prefix + EXTRA]))
+            elif strict:
+                missing_keys.append(prefix + EXTRA)
+            own[EXTRA] = None
+        for key in state_dict if strict else ():
+            first, _, rest = key.removeprefix(prefix).partition(".")
+            if key.startswith(prefix) and first not in (self._modules if rest else own):
+                unexpected_keys.append(key)
+        if isinstance(state_dict, Loading):
+            state_dict.found.extend(found)
+        elif not error_msgs:
+            _put(found, assign, user_frame(1))
 
     def _load(self, name: str, array: np.ndarray, given: Any, assign: bool, frame: Any) -> None:
         leaf = self._leaf(name)
@@ -198,8 +267,18 @@ class Stateful:
         return RemovableHandle(self._hooks_of_state().save_post, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, {}, strict, [], [], [])`` before loading; it may change the state."""
+        """Have a hook change the state before this module finds its own in it.
+
+        Parameters
+        ----------
+        hook : ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``;
+            what it adds to the three lists counts.
+        """
         return RemovableHandle(self._hooks_of_state().load_pre, hook)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Any:
+        """`register_load_state_dict_pre_hook` by the name that older programs use, where hooks get no module."""
+        return self.register_load_state_dict_pre_hook(hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may change both lists."""
@@ -210,6 +289,41 @@ class Stateful:
             object.__setattr__(self, "_state_hooks", StateHooks())
         hooks: Any = self._state_hooks
         return hooks
+
+
+class _WithoutModule:
+    """A hook that gets the other arguments only."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.hook(*args)
+
+
+def _fitting(key: str, array: np.ndarray, leaf: Any, assign: bool, errors: list[str]) -> np.ndarray | None:
+    """An array in the dtype of what it is loaded into, or a line in `errors`."""
+    wanted, fitting = tuple(leaf.shape), array if assign else fitted(array, leaf.dtype)
+    if fitting is None:
+        errors.append(f"dtype mismatch for {key}: {misfit(array, leaf.dtype)}.")
+    if array.shape == wanted:
+        return fitting
+    text = (
+        f"size mismatch for {key}: copying a param with shape {array.shape} from checkpoint, the shape in current "
+        f"model is {wanted}."
+    )
+    errors.append(_Size(text))
+    return None
+
+
+def _put(found: list[_Found], assign: bool, frame: Any) -> None:
+    """Load what has been found: extra state last."""
+    for module, name, array, given in found:
+        if name != EXTRA:
+            module._load(name, array, given, assign, frame)
+    for module, name, _, given in found:
+        if name == EXTRA:
+            module.set_extra_state(given)
 
 
 def _array(x: Any) -> np.ndarray:

@@ -119,6 +119,7 @@ class GroupNorm(Module):
 
 class _NormBase(Module):
     ranks: tuple[int, ...] = ()
+    _version = 2
 
     reset_parameters = reset_parameters
 
@@ -153,6 +154,13 @@ class _NormBase(Module):
                 if leaf is not None:
                     leaf.fill_(value)
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *lists: Any) -> None:
+        """State of PyTorch before 0.4.1, or without versions, need not count batches."""
+        key = f"{prefix}num_batches_tracked"
+        if local_metadata.get("version", 0) < 2 and self.num_batches_tracked is not None and key not in state_dict:
+            state_dict[key] = np.zeros((), np.int64)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
+
     def extra_repr(self) -> str:
         """The arguments."""
         return (
@@ -171,10 +179,11 @@ class _BatchNorm(_NormBase):
         """
         if input.ndim not in self.ranks:
             raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
-        if self.training and self.num_batches_tracked is not None:
+        follows = self.training and self.track_running_stats
+        if follows and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         batch = self.training or self.running_mean is None
-        running = (self.running_mean, self.running_var) if not batch or self.training else (None, None)
+        running = (self.running_mean, self.running_var) if not batch or follows else (None, None)
         share = self.momentum
         if share is None:  # the average of all batches so far
             share = 1.0 / self.num_batches_tracked.to(np.float64) if self.num_batches_tracked is not None else 0.0

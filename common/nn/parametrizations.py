@@ -8,6 +8,7 @@ from common.core import mode
 from common.core.errors import ArgumentError
 from common.nn import functions as F
 from common.nn.module import Module
+from common.nn.orthogonal_weight import orthogonal
 from common.nn.parametrize import register_parametrization, remove_parametrizations
 from common.random.generator import randn
 from common.tensor.create import lift
@@ -129,4 +130,4 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     return remove_parametrizations(module, name)
 
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]

@@ -20,6 +20,7 @@ from common.nn.module import Module
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer, Parameter
 
+_INVERSE = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
 _cache: dict[tuple[int, str], Any] = {}
 _open: list[bool] = []
 
@@ -44,19 +45,33 @@ class ParametrizationList(ModuleList):
         new: Any = original
         with mode.GradSwitch(False):
             for module in reversed(list(modules)):
-                if hasattr(module, "right_inverse"):
-                    new = module.right_inverse(new)
+                new = _inverted(module, new)
         self.is_tensor = not isinstance(new, (tuple, list))
+        self.ntensors = 1 if self.is_tensor else len(new)
+        if self.is_tensor:
+            self._take(original, new)
+            return
         kind = Parameter if isinstance(original, Parameter) else Buffer
-        for name, x in [("original", new)] if self.is_tensor else [(f"original{i}", y) for i, y in enumerate(new)]:
+        for i, x in enumerate(new):
             if not isinstance(x, TensorBase):
-                raise ArgumentError(f"'right_inverse' must return a Tensor or a Sequence of tensors, got "
-                                    f"{type(x).__name__}")  # fmt: skip
-            leaf = original if x is original else kind(x)
+                raise ArgumentError(f"{_INVERSE} Got element {i} of the sequence with type {type(x).__name__}")
+            leaf = kind(x)
             if kind is Parameter:
                 leaf._requires_grad = original.requires_grad and leaf.dtype.kind == "f"
-            setattr(self, name, leaf)
-        self.ntensors = 1 if self.is_tensor else len(new)
+            setattr(self, f"original{i}", leaf)
+
+    def _take(self, original: Any, new: Any) -> None:
+        """Keep the one original, which optimisers know, with its new elements."""
+        if not isinstance(new, TensorBase):
+            raise ArgumentError(f"{_INVERSE} Got {type(new).__name__}")
+        if new.dtype != original.dtype:
+            raise ArgumentError(
+                f"When `right_inverse` outputs one tensor, it may not change the dtype: {original.dtype}, {new.dtype}"
+            )
+        if new is not original:
+            with mode.no_grad():
+                original.set_(new)
+        self.original = original
 
     def originals(self) -> tuple[Any, ...]:
         """The arguments of the first function."""
@@ -81,6 +96,14 @@ class ParametrizationList(ModuleList):
         for module in rest:
             x = module(x)
         return x
+
+
+def _inverted(module: Module, value: Any) -> Any:
+    """What a parametrization makes `value` of: that itself where it has no inverse."""
+    try:
+        return module.right_inverse(value) if hasattr(module, "right_inverse") else value
+    except NotImplementedError:
+        return value
 
 
 def _property(name: str) -> property:
@@ -134,7 +157,7 @@ def register_parametrization(
     module : gets the parametrization, and a class of its own.
     tensor_name : of a parameter or buffer.
     parametrization : its `forward` gives the attribute of what is trained; its ``right_inverse``, where it has one,
-        the first value of what is trained.
+        the first value of what is trained. A further parametrization is applied to what the attribute is so far.
     unsafe : whether shape and dtype may change.
 
     Returns
@@ -143,7 +166,8 @@ def register_parametrization(
 
     Raises
     ------
-    ArgumentError : there is no such parameter or buffer, or the parametrization returns no tensor.
+    ArgumentError : there is no such parameter or buffer; the parametrization returns no tensor, or changes the dtype;
+        its ``right_inverse`` does.
     ShapeError : the parametrization changes the shape.
 
     Examples
@@ -161,10 +185,9 @@ def register_parametrization(
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         known: Any = module.parametrizations[tensor_name]
-        if hasattr(parametrization, "right_inverse"):
-            with mode.GradSwitch(False):
-                new = parametrization.right_inverse(getattr(module, tensor_name))
-            known.right_inverse(new)
+        if not unsafe:
+            _require_like(parametrization, getattr(module, tensor_name), tensor_name)
+        known.unsafe = known.unsafe or unsafe
         known.append(parametrization)
         return module
     table = next((t for t in (module._parameters, module._buffers) if t.get(tensor_name) is not None), None)
@@ -174,14 +197,11 @@ def register_parametrization(
             f"name '{tensor_name}'"
         )
     original = table[tensor_name]
+    shape, dtype = tuple(original.shape), original.dtype
     made = ParametrizationList([parametrization], original, unsafe)
-    with mode.GradSwitch(False):
-        result = made()
-    if not isinstance(result, TensorBase):
-        raise ArgumentError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
-    if not unsafe and tuple(result.shape) != tuple(original.shape):
-        raise ShapeError(f"Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag "
-                         f"is enabled: {tuple(result.shape)}, {tuple(original.shape)}")  # fmt: skip
+    if not unsafe:
+        with mode.GradSwitch(False):
+            _require_same(made(), shape, dtype)
     delattr(module, tensor_name)
     if "parametrizations" not in module._modules:
         module.parametrizations = ModuleDict()
@@ -189,6 +209,36 @@ def register_parametrization(
     module.parametrizations[tensor_name] = made
     setattr(type(module), tensor_name, _property(tensor_name))
     return module
+
+
+def _require_same(result: Any, shape: tuple[Any, ...], dtype: Any) -> None:
+    """Refuse a parametrization that gives no tensor of this shape and dtype."""
+    if not isinstance(result, TensorBase):
+        raise ArgumentError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+    for what, got, wanted in (("dtype", result.dtype, dtype), ("shape", tuple(result.shape), shape)):
+        if got != wanted:
+            raise (ShapeError if what == "shape" else ArgumentError)(
+                f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
+                f"enabled: {got}, {wanted}"
+            )
+
+
+def _require_like(parametrization: Module, value: Any, name: str) -> None:
+    """Refuse a further parametrization that changes shape or dtype, or whose inverse does."""
+    with mode.GradSwitch(False):
+        result = parametrization(value)
+        _require_same(result, tuple(value.shape), value.dtype)
+        inverse = _inverted(parametrization, result)
+    if not isinstance(inverse, TensorBase):
+        raise ArgumentError(f"parametrization.right_inverse must return a tensor. Got: {type(inverse).__name__}")
+    for what, got, wanted in (
+        ("dtype", inverse.dtype, value.dtype), ("shape", tuple(inverse.shape), tuple(value.shape)),
+    ):  # fmt: skip
+        if got != wanted:
+            raise ArgumentError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, "
+                f"unless `unsafe` flag is enabled: {got}, {wanted}"
+            )
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -235,6 +285,35 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     return module
 
 
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Parametrize another module in the same way, with the same functions and what they train.
+
+    Parameters
+    ----------
+    from_module : has the parametrizations.
+    to_module : gets them; a parameter that it does not have is made.
+    tensor_name : of one parametrized attribute; all by default.
+
+    Returns
+    -------
+    to_module : the same one.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    tables: Any = from_module.parametrizations
+    for name in list(tables) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for function in tables[name]:
+            register_parametrization(to_module, name, function)
+        made: Any = to_module.parametrizations[name]
+        for key in tables[name]._parameters:
+            setattr(made, key, getattr(tables[name], key))
+    return to_module
+
+
 @switching
 def cached() -> Change:
     """Compute each parametrized attribute once inside, however often it is read."""
@@ -248,5 +327,5 @@ def type_before_parametrizations(module: Module) -> type:
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "type_before_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations",
 ]  # fmt: skip

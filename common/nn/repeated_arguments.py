@@ -1,4 +1,4 @@
-"""Arguments that are one number for all dimensions, or one per dimension."""
+"""Helpers of those who write modules: numbers for one dimension or for all, and prefixes of names in states."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
 
     parse.__name__ = name
     return parse
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix from the names in a module's state, in place: "module." of one that was saved in a wrapper.
+
+    Parameters
+    ----------
+    state_dict : as from `Module.state_dict`.
+    prefix : with its dot; names without it stay.
+    """
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    metadata = getattr(state_dict, "_metadata", {})
+    for name in [name for name in metadata if f"{name}.".startswith(prefix)]:
+        metadata[name.removeprefix(prefix.rstrip(".")).removeprefix(".")] = metadata.pop(name)
 
 
 _single = _ntuple(1, "_single")

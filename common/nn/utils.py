@@ -92,7 +92,13 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> 
                 g.detach().mul_(factor.to(g.dtype))
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
     """Scale the gradients of parameters so that their norm as one vector is at most `max_norm`.
 
     Parameters
@@ -101,6 +107,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     max_norm : the largest norm.
     norm_type : the order of the norm, see `get_total_norm`.
     error_if_nonfinite : refuse a norm that is nan or infinite; looks at it, so not inside a traced function.
+    foreach : accepted; it changes nothing.
 
     Returns
     -------
@@ -133,13 +140,14 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     return total
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value].
 
     Parameters
     ----------
     parameters : one or several; those without gradient are left alone.
     clip_value : the largest magnitude.
+    foreach : accepted; it changes nothing.
     """
     with mode.GradSwitch(False):
         for p in _listed(parameters):

@@ -45,14 +45,19 @@ def _by_rank(n: int, x: Any, p: float, training: bool, ranks: dict[int, int]) ->
     p = _probability(p)
     if n > 1 and x.ndim >= 2 and x.ndim not in ranks:
         warn_user(
-            f"dropout{n}d: Received a {x.ndim}-D input, of which channels are dropped along dimensions 0 and 1; "
-            "to silence this warning, use dropout", UserWarning
+            f"Received a {x.ndim}-D input to dropout{n}d, of which channels are dropped along dimensions 0 and 1; to "
+            "silence this warning, use dropout", UserWarning
         )  # fmt: skip
         return _dropped(x, p, training, 2)
     if x.ndim not in ranks:
         raise ShapeError(
             f"dropout{n}d: Expected {' or '.join(f'{rank}D' for rank in ranks)} input, but received a {x.ndim}D input"
         )
+    if n == 2 and x.ndim == 3:
+        warn_user(
+            "dropout2d: Received a 3-D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired: (batch, channels, length); to silence this warning, use dropout1d", UserWarning
+        )  # fmt: skip
     return _dropped(x, p, training, ranks[x.ndim])
 
 

@@ -72,7 +72,7 @@ class Parameter(Leaf):
 
     Parameters
     ----------
-    data : (...) array, tensor or nested lists; copied.
+    data : (...) array, tensor or nested lists, copied; no elements by default.
     requires_grad : whether it is differentiated.
 
     Examples
@@ -84,8 +84,8 @@ class Parameter(Leaf):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, requires_grad: bool = True) -> None:
-        super().__init__(data, requires_grad)
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        super().__init__(np.zeros(0, default_float()) if data is None else data, requires_grad)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from common.autograd import backward as autograd
 from common.autograd.backward import view_of, without_history
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
+from common.core.size_tuples import Size
 from common.core.sizes import Dim
 from common.core.spec import numel
 from common.ops.create.creation import eye
@@ -293,13 +296,19 @@ def _cotangents(like: Sequence[Any], v: Any, name: str) -> list[Any]:
             raise GradientError(f"The vector v can only be None if the {whose} a single Tensor with a single element")
         return [ones_like(like[0].detach())]
     given = [lift(x) for x in (v if isinstance(v, (tuple, list)) else (v,))]
+    for i, x in enumerate(v if isinstance(v, (tuple, list)) else (v,)):
+        if not isinstance(x, (TensorBase, np.ndarray)):
+            raise ArgumentError(
+                f"The v given to {name} must be either a Tensor or a tuple of Tensors but the value at index {i} has "
+                f"type {type(x).__name__}"
+            )
     if len(given) != len(like):
         expected = "a single Tensor" if len(like) == 1 else f"{len(like)} Tensors"
         raise GradientError(f"The given v should contain {expected}. It has {len(given)}; it belongs to {name}")
     for i, (one, x) in enumerate(zip(given, like, strict=True)):
         if tuple(one.shape) != tuple(x.shape):
             raise GradientError(
-                f"v has invalid size: should be {tuple(x.shape)} but got {tuple(one.shape)} at index {i} (in {name})"
+                f"v has invalid size: should be {Size(x.shape)} but got {Size(one.shape)} at index {i} (in {name})"
             )
     return given
 

@@ -170,7 +170,8 @@ binary_ = composite(
 def _same_shape(name: str, input: Any, target: Any) -> None:
     if input.ndim != target.ndim or any(m != n for m, n in zip(input.shape, target.shape, strict=True)):
         raise ShapeError(
-            f"{name}(): target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})"
+            f"{name}(): Using a target size ({tuple(target.shape)}) that is different to the input size "
+            f"({tuple(input.shape)}) is not possible: make them the same size"
         )
 
 
