@@ -25,6 +25,7 @@ from common.core.source_lines import locate
 from common.core.unbroadcast import fit
 from common.tensor import external_writes, hook_handles, tape_garbage, write_log
 from common.tensor.node import Edge, FunctionNode, Node, next_number
+from common.tensor.read_saved import opened
 
 
 def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
@@ -168,7 +169,7 @@ def _run_tensors(
         if unpack is not None:
             contributions = node.op.backward(unpack(node), node.attrs, g, needs)
         elif trace is not None:
-            contributions = node.op.backward(saved, node.attrs, g, needs)
+            contributions = node.op.backward(opened(node), node.attrs, g, needs)
         else:  # what a node's own `backward` gives fits already
             contributions, fits = node.backward(saved, node.attrs, g, needs), None
         if run is not None:

@@ -171,7 +171,8 @@ class HookedPass:
 
     Parameters
     ----------
-    order : the nodes that it handles, in descending number.
+    reached : the nodes that lead from the roots.
+    order : those that it handles, in descending number.
     roots : edges of the roots.
     wanted : edges whose total is asked for; None for all leaves.
     bare : whether gradients are arrays or values instead of tensors.
@@ -181,6 +182,7 @@ class HookedPass:
 
     def __init__(
         self,
+        reached: Sequence[Node],
         order: Sequence[Node],
         roots: Sequence[Edge],
         wanted: set[Any] | None,
@@ -188,8 +190,9 @@ class HookedPass:
         deposit: Any,
         part: bool,
     ) -> None:
-        self.bare, self.deposit, self._wanted = bare, deposit, wanted or ()
-        self._nodes = set(order)
+        self.bare, self.deposit = bare, deposit
+        self._nodes, nodes = set(order), set(reached)
+        self._wanted = [edge for edge in wanted or () if (edge[0] if type(edge) is tuple else edge) in nodes]
         last: dict[Any, Node | None] = {edge: None for edge in roots if isinstance(edge, TensorBase)}
         for node in order:
             for edge in node.edges:
@@ -357,4 +360,4 @@ def watched_pass(
     )
     if not watched:
         return None
-    return HookedPass(order if useful is None else [node for node in order if node in useful], roots, *how)
+    return HookedPass(order, order if useful is None else [node for node in order if node in useful], roots, *how)

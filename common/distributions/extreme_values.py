@@ -50,7 +50,7 @@ class Weibull(Distribution):
         return self.scale * self._moment(1)
 
     def _mode(self) -> Any:
-        k = F.clamp(self.concentration, min=1)
+        k = F.where(self.concentration >= 1, self.concentration, math.nan)  # below 1 the density has no maximum
         return self.scale * F.pow((k - 1) / k, 1 / k)
 
     def _variance(self) -> Any:

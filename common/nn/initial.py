@@ -236,6 +236,9 @@ def _calculate_correct_fan(tensor: Any, mode: str, name: str = "_calculate_corre
 
 
 def _scale(tensor: Any, a: float, mode: str, nonlinearity: str, name: str) -> float:
+    if 0 in tensor.shape:
+        warn_user("Initializing zero-element tensors is a no-op")
+        return 0.0
     fan = _calculate_correct_fan(tensor, mode, name)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 

@@ -66,6 +66,18 @@ class PackedSequence(_Fields):
         """The same in int64."""
         return self.to(np.int64)
 
+    def short(self) -> PackedSequence:
+        """The same in int16."""
+        return self.to(np.int16)
+
+    def char(self) -> PackedSequence:
+        """The same in int8."""
+        return self.to(np.int8)
+
+    def byte(self) -> PackedSequence:
+        """The same in uint8."""
+        return self.to(np.uint8)
+
     def int(self) -> PackedSequence:
         """The same in int32."""
         return self.to(np.int32)

@@ -321,3 +321,36 @@ def test_tools_leave_no_hooks_behind(monkeypatch):
     for tool in (graph.iter_graph, graph.execution_order, graph.saved_report, graph.to_networkx):
         tool(root)
     assert not hook_handles.hooks_seen
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_hooks_on_several_tensors_expect_only_those_that_a_pass_reaches(engine):
+    a, b, c = (engine.ones(2, requires_grad=True) for _ in range(3))
+    seen = []
+    engine.autograd.graph.register_multi_grad_hook((a, b, c), lambda grads: seen.append([g is not None for g in grads]))
+    y = (b * c).sum()
+    y.backward(inputs=(b, c), retain_graph=True)
+    y.backward(inputs=(a,), retain_graph=True)  # no way leads there
+    y.backward(inputs=(a, c), retain_graph=True)
+    assert seen == [[False, True, True], [False, False, True]]
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+@pytest.mark.parametrize("name", ["grad", "jacrev", "jacfwd", "hessian"])
+def test_hooks_on_saved_values_hold_in_transforms(engine, name):
+    x = engine.tensor([0.5, 1.0], dtype=engine.float64)
+    wanted = {"hessian": np.diag(-np.sin(x.numpy()))}.get(name, np.cos(x.numpy()))
+    counts = [0, 0]
+
+    def pack(saved):
+        counts[0] += 1
+        return saved.clone()
+
+    def unpack(saved):
+        counts[1] += 1
+        return saved
+
+    with engine.autograd.graph.saved_tensors_hooks(pack, unpack):
+        found = getattr(engine.func, name)(lambda x: x.sin().sum())(x)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+    assert engine is static or min(counts) > 0

@@ -141,3 +141,26 @@ def test_containers_and_parameters_take_what_pytorchs_take(engine):
     net.register_buffer("b", engine.ones(1), persistent=False)
     net.b = nn.Parameter(engine.ones(1))
     assert list(net.state_dict()) == ["b"]
+
+
+@ENGINES
+def test_losses_warn_of_sizes_that_are_broadcast(engine):
+    F, x, t = engine.nn.functional, engine.ones(3, 1), engine.zeros(3)
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        with pytest.warns(UserWarning, match=r"target size \(torch.Size\(\[3\]\)\) that is different to the input"):
+            loss(x, t)
+        loss(x, t.reshape(3, 1))
+    with pytest.warns(UserWarning, match="zero-element tensors is a no-op"):
+        engine.nn.init.kaiming_uniform_(engine.zeros(0, 3))
+    with pytest.warns(UserWarning, match="channel-wise 1D dropout"):
+        F.dropout2d(engine.ones(1, 2, 3))
+
+
+@ENGINES
+def test_classes_may_be_bytes(engine):
+    scores = engine.tensor([[0.1, 0.7, 0.2]] * 3).log()
+    classes = engine.tensor([1, 2, 0])
+    for loss in (engine.nn.functional.nll_loss, engine.nn.functional.cross_entropy):
+        assert loss(scores, classes.to(engine.uint8)).item() == loss(scores, classes).item()
+    packed = engine.nn.utils.rnn.pack_sequence([engine.ones(2)])
+    assert [getattr(packed, n)().data.dtype for n in ("short", "char", "byte")] == ["int16", "int8", "uint8"]

@@ -302,3 +302,8 @@ def test_parameters_and_values_are_checked():
     with pytest.raises(ArgumentError, match="at least one-dimensional"):
         d.Categorical(dynamic.tensor(1.0))
     assert d.Normal(0.0, -1.0, validate_args=False).scale.item() == -1
+
+
+def test_densities_without_a_maximum_have_no_mode():
+    found = dynamic.distributions.Weibull(2.0, dynamic.tensor([0.5, 1.0, 2.0])).mode
+    np.testing.assert_allclose(found, [np.nan, 0, 2 * np.sqrt(0.5)], rtol=1e-6)

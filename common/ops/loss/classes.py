@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.dispatch import apply, called, known_attrs
-from common.core.dtypes import refuse
+from common.core.dtypes import int32, int64, refuse, uint8
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import REGISTRY
 from common.core.shapes import plain_shape
@@ -75,6 +75,11 @@ def _log_probabilities(input: Any) -> Any:
     return _classes_last(log_softmax(input, 1 if input.ndim > 1 else 0))
 
 
+def _classes(target: Any) -> Any:
+    """Bytes as int64: they could not be compared with a class to ignore that is below 0."""
+    return target.to(int64) if target.dtype == uint8 else target
+
+
 def _check(name: str, input: Any, target: Any, weight: Any) -> None:
     """Refuse operands that do not belong together; classes are the last dimension."""
     if target.ndim == input.ndim and name == "cross_entropy":
@@ -89,8 +94,10 @@ def _check(name: str, input: Any, target: Any, weight: Any) -> None:
         raise ShapeError(f"Expected input batch_size ({scored[0]}) to match target batch_size ({classed[0]}).")
     if any(m != n for m, n in zip(scored[1:], classed[1:], strict=True)):
         raise ShapeError(f"{name}(): Expected target size {list(scored)}, got {list(classed)}")
-    if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
-        raise DTypeError(f"{name}(): expected target dtype to be Long or Byte: int64 or int32, got {target.dtype}")
+    if target.dtype not in (int64, int32):
+        raise DTypeError(
+            f"{name}(): expected target dtype to be Long or Byte: int64, int32 or uint8, got {target.dtype}"
+        )
     _check_weight(name, input, weight)
 
 
@@ -127,7 +134,7 @@ def nll_loss(
     Parameters
     ----------
     input : (batch, classes, ...) or (classes,), log-probabilities.
-    target : (batch, ...) or () int64 or int32, in [0, classes).
+    target : (batch, ...) or () int64, int32 or uint8, in [0, classes).
     weight : (classes,) factor of each class's loss, or None.
     ignore_index : a target that counts as no loss.
     reduction : "mean" (the sum divided by the sum of the targets' weights), "sum" or "none".
@@ -136,11 +143,11 @@ def nll_loss(
     ------
     IndexRangeError : a target outside [0, classes).
     ShapeError : target does not have one class per row, or weight one number per class.
-    DTypeError : target is not int64 or int32.
+    DTypeError : target is of another dtype.
     ArgumentError : another value of `reduction`.
     """
     check_reduction(reduction)
-    x = _classes_last(input)
+    x, target = _classes_last(input), _classes(target)
     _check("nll_loss", x, target, weight)
     refuse("nll_loss", x)
     return _shown(_of_classes(x, target, weight, ignore_index, reduction, 0.0), x, reduction)
@@ -167,7 +174,7 @@ def cross_entropy(
     Parameters
     ----------
     input : (batch, classes, ...) or (classes,), logits.
-    target : (batch, ...) or () int64 or int32, in [0, classes); or of the shape of input, floating point,
+    target : (batch, ...) or () int64, int32 or uint8, in [0, classes); or of the shape of input, floating point,
         probabilities of all classes.
     weight : (classes,) factor of each class's loss, or None.
     ignore_index : a target that counts as no loss; not for probabilities.
@@ -198,6 +205,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ArgumentError("cross_entropy(): ignore_index is not supported for floating point target")
         return _of_probabilities(input, target, weight, reduction, label_smoothing)
+    target = _classes(target)
     _check("cross_entropy", x, target, weight)
     if label_smoothing:  # which uses them twice: their gradients are added with the classes last
         return _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)

@@ -9,6 +9,8 @@ from common.core.docstrings import sections_of
 from common.core.dtypes import bool_, promote, refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
+from common.core.size_tuples import Size
+from common.core.source_lines import warn_user
 from common.ops._define import composite
 from common.ops.index.written_values import of_dtype
 from common.ops.loss.reduction import check_reduction, reduced
@@ -62,8 +64,17 @@ def _within(name: str, input: Any, *others: Any) -> None:
         )
 
 
+def _warn_of_sizes(input: Any, target: Any) -> None:
+    """Warn of operands that are broadcast: more often than not one of them has a dimension too many."""
+    if input.ndim != target.ndim or any(m != n for m, n in zip(input.shape, target.shape, strict=True)):
+        warn_user(
+            f"Using a target size ({Size(target.shape)}) that is different to the input size ({Size(input.shape)}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+        )
+
+
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """The squared difference, elementwise over broadcast operands, then reduced.
+    """The squared difference, elementwise over broadcast operands, then reduced; warns if their sizes differ.
 
     Parameters
     ----------
@@ -77,6 +88,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     ArgumentError : another value of `reduction`.
     """
     target = _numbers(target, input)
+    _warn_of_sizes(input, target)
     if weight is None:
         check_reduction(reduction)
         broadcast_shapes(input.shape, target.shape, op="mse_loss")
@@ -92,7 +104,8 @@ def _numbers(target: Any, input: Any) -> Any:
 
 @sections_of(mse_loss)
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """The absolute difference, elementwise over broadcast operands, then reduced."""
+    """The absolute difference, elementwise over broadcast operands, then reduced; warns if their sizes differ."""
+    _warn_of_sizes(input, target)
     return _averaged(abs(input - target), weight, input, reduction)
 
 
@@ -118,6 +131,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         raise ArgumentError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction)
+    _warn_of_sizes(input, target)
     return called(reduced(smooth_l1_piece(input - _numbers(target, input), beta), reduction), "SmoothL1LossBackward0")
 
 
@@ -144,6 +158,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise ArgumentError("huber_loss does not support non-positive values for delta.")
+    _warn_of_sizes(input, target)
     y = reduced(_weighted(huber_piece(input - target, delta), weight, input), reduction)
     return called(y, "HuberLossBackward0") if weight is None else y
 
