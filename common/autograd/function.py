@@ -18,6 +18,7 @@ from common.autograd.view_histories import rebind
 from common.core import mode
 from common.core.errors import (
     GradientError,
+    MissingAttributeError,
     NotDefinedError,
     ShapeError,
 )
@@ -75,6 +76,15 @@ class Function:
             "version of PyTorch.",
             DeprecationWarning,
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only nodes have: in PyTorch of long ago an instance was one."""
+        if name in ("name", "next_functions", "register_hook", "_register_hook_dict", "metadata"):
+            raise GradientError(
+                f"Attribute '{name}' is invalid for this instance of {type(self).__name__}: it is no node of a graph, "
+                "or the underlying PyNode has already been deallocated. A result's grad_fn is the node"
+            )
+        raise MissingAttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse what PyTorch of long ago did."""

@@ -354,3 +354,13 @@ def test_hooks_on_saved_values_hold_in_transforms(engine, name):
         found = getattr(engine.func, name)(lambda x: x.sin().sum())(x)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
     assert engine is static or min(counts) > 0
+
+
+def test_an_instance_of_a_function_is_no_node():
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        made = Twice()
+    for name in ("name", "next_functions", "register_hook", "metadata"):
+        with pytest.raises(RuntimeError, match=f"Attribute '{name}' is invalid"):
+            getattr(made, name)
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        made.other  # noqa: B018
