@@ -52,7 +52,7 @@ class StateDict(OrderedDict[str, Any]):
         return made
 
 
-class _Found(NamedTuple):
+class _Fitted(NamedTuple):
     """A value for a parameter or buffer of a module, or for its extra state."""
 
     module: Any
@@ -64,7 +64,7 @@ class _Found(NamedTuple):
 class Loading(dict[str, Any]):
     """What is being loaded into a module and those below, and what has been found to fit."""
 
-    def __init__(self, state: Mapping[str, Any], found: list[_Found]) -> None:
+    def __init__(self, state: Mapping[str, Any], found: list[_Fitted]) -> None:
         super().__init__(state)
         self.found = found
 
@@ -152,7 +152,7 @@ class Stateful:
         """
         if not isinstance(state_dict, Mapping):
             raise ArgumentError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}")
-        keys, errors, found = IncompatibleKeys([], []), list[str](), list[_Found]()
+        keys, errors, found = IncompatibleKeys([], []), list[str](), list[_Fitted]()
         metadata = getattr(state_dict, "_metadata", {})
 
         waiting: list[tuple[Any, Loading, str]] = [(self, Loading(state_dict, found), "")]
@@ -206,12 +206,12 @@ class Stateful:
                 given = state_dict[prefix + name]
                 array = _fitting(prefix + name, _array(given), leaf, assign, error_msgs)
                 if array is not None:
-                    found.append(_Found(self, name, array, given))
+                    found.append(_Fitted(self, name, array, given))
             elif strict:
                 missing_keys.append(prefix + name)
         if type(self).set_extra_state is not Stateful.set_extra_state:
             if prefix + EXTRA in state_dict:
-                found.append(_Found(self, EXTRA, None, state_dict[prefix + EXTRA]))
+                found.append(_Fitted(self, EXTRA, None, state_dict[prefix + EXTRA]))
             elif strict:
                 missing_keys.append(prefix + EXTRA)
             own[EXTRA] = None
@@ -316,7 +316,7 @@ def _fitting(key: str, array: np.ndarray, leaf: Any, assign: bool, errors: list[
     return None
 
 
-def _put(found: list[_Found], assign: bool, frame: Any) -> None:
+def _put(found: list[_Fitted], assign: bool, frame: Any) -> None:
     """Load what has been found: extra state last."""
     for module, name, array, given in found:
         if name != EXTRA:
