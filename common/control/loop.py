@@ -38,7 +38,8 @@ class Request(NamedTuple):
     step : ``step(leaves, body)``: one iteration on new leaves (carried, rows, constants), and, in a gradient, on the
         `Body` that it differentiates.
     carried, rows, constants : tensors; rows are stacks, read row by row.
-    count : number of iterations; None if `condition` decides.
+    count : number of iterations; one that a trace has found has a `length`, the size of stacks. None if `condition`
+        decides.
     condition : ``condition(carried) -> bool tensor``.
     flip : whether rows are visited from the last to the first.
     old : the loop whose gradient this is.
@@ -58,7 +59,7 @@ class Request(NamedTuple):
         """A loop inside something that is traced for its shapes."""
         body = trace_once(self, None if self.old is None else self.old.some)
         count = self.count
-        length = 0 if count is None else count
+        length = 0 if count is None else getattr(count, "length", count)
         stacked = [Abstract(Spec((length, *y.shape), y.dtype)) for y in body.stacked]
         summed = {key: x.payload for key, x in body.summed.items()}
         return Ran([Abstract(spec_of(x)) for x in self.carried], stacked, summed, LoopRun(self, count, [], body))

@@ -47,6 +47,8 @@ def is_whole_number(value: Any) -> bool:
 def number(value: Any) -> Any:
     """An argument that Python decides on as a Python number; a traced one is decided now, and the trace relies on it.
 
+    So is a traced size.
+
     Parameters
     ----------
     value : anything; what is no traced number is returned as it is.
@@ -55,6 +57,8 @@ def number(value: Any) -> Any:
     ------
     TraceError : a traced number that depends on arrays.
     """
+    if isinstance(value, Dim):
+        return int(value)
     spec = getattr(getattr(value, "payload", None), "spec", None)
     if spec is None or not spec.weak:
         return value
@@ -226,7 +230,7 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     ArgumentError : it is no int.
     """
     if type(dim) is not int:
-        dim = integer(dim, op, "dim")
+        dim = number(integer(dim, op, "dim"))
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
         raise IndexRangeError(

@@ -17,7 +17,7 @@ from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
 from common.core.interpretation import OpenTrace
 from common.core.locks import after_fork
-from common.core.switching import Change, Effect, Ending, Setting, Switching
+from common.core.switching import Change, Ending, Setting, Switching
 from common.core.weak import forgetting
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +29,7 @@ profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
 #: The level of forward-mode derivatives that is open, see `common.autograd.forward_level`; read as `profiling` is.
 dual_level: ContextVar[Any] = ContextVar("twingrad_dual_level", default=None)
 _trace: ContextVar[OpenTrace | None] = ContextVar("twingrad_trace", default=None)
+open_trace = _trace.get
 switch_trace = _trace.set  # inside an `activate_trace`, whose end undoes it
 
 #: Open traces, profiles and other observers in the process, and the threads that opened them, and views that
@@ -83,7 +84,7 @@ class WatchKey:
         self.ends = ends
 
 
-def watched(ends: list[Any] | None = None) -> tuple[Effect, Effect]:
+def watched(ends: list[Any] | None = None) -> tuple[partial[Any], partial[Any]]:
     """Two effects: one makes ops look at the ContextVars, one ends that."""
     key = WatchKey([] if ends is None else ends)
     return partial(tracing.__setitem__, key, get_ident()), partial(tracing.pop, key, None)
@@ -116,9 +117,12 @@ class activate_trace(Switching):
 
     def __init__(self, trace: OpenTrace | None) -> None:
         self.trace = trace
+        #: The key of `tracing`, once it is entered.
+        self.key: Any = None
 
     def _change(self) -> Change:
         begin, end = watched()
+        self.key = begin.args[0]
         return Change((begin, partial(_trace.set, self.trace)), (partial(_trace.set, _trace.get()), end), self.trace)
 
 

@@ -152,7 +152,8 @@ def _run(
     arguments = [x if d is None else trace.mapped(x) for x, d in zip(leaves, dims, strict=True)]
     given = [getattr(x, "payload", None) for x in arguments]
     try:
-        with mode.activate_trace(trace), mode.activate_dual_level(None):
+        with (active := mode.activate_trace(trace)), mode.activate_dual_level(None):
+            trace.key = active.key
             flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
             written = trace.write_back(arguments, given, leaves)
             results = [trace.shown(x, written) if isinstance(x, TensorBase) else x for x in flat]

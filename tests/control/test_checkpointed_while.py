@@ -182,3 +182,20 @@ def test_a_captured_value_that_is_overwritten_is_noticed():
         w.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("examples", [False, True])
+def test_second_derivatives_are_those_of_a_loop_that_keeps_every_state(examples):
+    x = np.array([[0.15, 0.12], [1.15, 1.12], [0.075, 0.06]])
+
+    def hessian(tw, k):
+        w = tw.tensor([[0.5, 0.2], [0.1, 0.7]], dtype=tw.float64)
+        f = lambda x: tw.while_loop(lambda s: (s * s).sum() < 8, lambda s: s * 1.3 + s.sin() @ w, x, checkpoint=k).sum()  # noqa: E731
+        second = tw.func.hessian(f)
+        return payload(tw.func.vmap(second)(tw.tensor(x)) if examples else second(tw.tensor(x[0])))
+
+    expected = hessian(dynamic, None)
+    for k in (2, 6):
+        found = hessian(static, k)
+        assert_all_same_bits([found], [hessian(dynamic, k)], f"hessian, {k}")
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -46,6 +46,7 @@ OF_FLOATS: Calls = {
     "batch_norm": (lambda tw, x: tw.nn.functional.batch_norm(x, None, None, training=True), IMAGES),
     "cross_entropy": (lambda tw, x: tw.nn.functional.cross_entropy(x, tw.tensor([0, 3])), ROWS),
     "gelu tanh": (lambda tw, x: tw.nn.functional.gelu(x, approximate="tanh"), ROWS),
+    "gaussian_nll_loss": (lambda tw, x: tw.nn.functional.gaussian_nll_loss(x, x, x), ROWS),
     "grid_sample": (lambda tw, x: tw.nn.functional.grid_sample(x, x[..., :2], align_corners=False), IMAGES),
     "group_norm": (lambda tw, x: tw.nn.functional.group_norm(x, 2), IMAGES),
     "interpolate": (lambda tw, x: tw.nn.functional.interpolate(x, 3, mode="linear"), IMAGES[0]),
@@ -104,3 +105,12 @@ def test_a_threshold_of_ints_keeps_their_dtype():
     x = dynamic.tensor([0, 1, 5], dtype=dynamic.int32)
     y = dynamic.nn.functional.threshold(x, 1.9, -2.5)
     assert (y.dtype, y.tolist()) == (x.dtype, [-2, -2, 5])
+
+
+def test_a_hinge_of_ints_keeps_their_dtype():
+    x, y = dynamic.tensor([1, -2, 3]), dynamic.tensor([1, -1, 1])
+    loss = dynamic.nn.functional.hinge_embedding_loss
+    assert loss(x, y, 1.5, reduction="none").tolist() == [1, 3, 3]  # of a margin of 1
+    assert loss(x, y, reduction="sum").dtype == x.dtype
+    with pytest.raises(DTypeError, match="could not infer output dtype"):
+        loss(x, y)

@@ -27,3 +27,20 @@ def test_a_size_is_a_number(function):
     for x in (np.array([1, 2, 3, 6]), np.array([4, 5, 6, 9, 12, 1])):
         assert_same_bits(traced(x).numpy(), function(dynamic, dynamic.tensor(x), len(x)).numpy(), "a size")
     assert len(traced.traces) == 1
+
+
+#: Functions of which Python has to know a number: a trace relies on the size that it is given.
+DECIDED = {
+    "polygamma": lambda tw, x, n: tw.polygamma(n, x), "matrix_power": lambda tw, x, n: tw.linalg.matrix_power(x, n),
+    "movedim": lambda tw, x, n: tw.movedim(x, 0, n - 2), "tensordot": lambda tw, x, n: tw.tensordot(x, x, n - 2),
+    "norm": lambda tw, x, n: tw.linalg.matrix_norm(x, n - 1), "sum": lambda tw, x, n: x.sum(n - 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", DECIDED.values(), ids=DECIDED)
+def test_a_size_that_python_decides_on_is_part_of_the_trace(function):
+    traced = static.function(lambda x: function(static, x, x.shape[0]))
+    for n in (3, 2, 3):
+        x = np.arange(1.0, n * n + 1).reshape(n, n)
+        assert_same_bits(traced(x).numpy(), function(dynamic, dynamic.tensor(x), n).numpy(), "a size")
+    assert len(traced.traces) == 2

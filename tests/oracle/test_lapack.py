@@ -60,6 +60,16 @@ def test_values(name):
 
 
 @pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
+@pytest.mark.parametrize("order", [1, 2, np.inf, "fro", "nuc"])
+def test_norms_of_matrices_without_elements_are_0(tw, order):
+    for shape in ((0, 0), (0, 3), (3, 0)):
+        x = tw.ones(2, *shape, requires_grad=True)
+        found = tw.linalg.matrix_norm(x, order)
+        assert found.tolist() == [0.0, 0.0]
+        assert tw.autograd.grad(found.sum(), x)[0].shape == x.shape
+
+
+@pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
 @pytest.mark.parametrize("largest", [True, False])
 def test_extreme_pairs_of_a_pencil_are_those_of_scipy(tw, largest):
     metric = S[1] @ S[1] + np.eye(4)

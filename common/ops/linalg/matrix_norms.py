@@ -53,7 +53,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     ----------
     A : (..., m, n)
     ord : "fro": of the elements; "nuc": sum of singular values; 2, -2: largest, smallest singular value; 1, -1 and
-        inf, -inf: largest, smallest sum of magnitudes of a column, of a row.
+        inf, -inf: largest, smallest sum of magnitudes of a column, of a row. The largest of none is 0.
     dim : the dimensions of rows and columns.
     keepdim : leave them with size 1.
     dtype : to which A is converted first.
@@ -79,14 +79,19 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     x = A.permute(*order, rows, columns)
     if ord in ("nuc", 2, -2):
         s = svdvals(x)
-        found = total(s, -1) if ord == "nuc" else amax(s, -1) if ord == 2 else amin(s, -1)
+        found = total(s, -1) if ord == "nuc" else _largest(s) if ord == 2 else amin(s, -1)
     else:
         sums = total(x.abs(), -2 if abs(ord) == 1 else -1)
-        found = amax(sums, -1) if ord > 0 else amin(sums, -1)
+        found = _largest(sums) if ord > 0 else amin(sums, -1)
     if not keepdim:
         return found
     shape = tuple(1 if i in (rows, columns) else n for i, n in enumerate(A.shape))
     return reshape(found, shape)
+
+
+def _largest(x: Any) -> Any:
+    """The largest of magnitudes, 0 where there are none."""
+    return total(x, -1) if x.shape[-1] == 0 else amax(x, -1)
 
 
 def vector_norm(A: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from common.core.dtypes import default_float
-from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.ops.index.written_values import of_dtype, without_history
 from common.ops.linalg.distances import pairwise_distance, require_number
@@ -71,6 +71,7 @@ def gaussian_nll_loss(
     ------
     ShapeError : the shapes do not fit.
     ArgumentError : another value of `reduction`; a negative variance given as a number; eps <= 0.
+    DTypeError : variances that are ints or bools, which no eps fits.
     """
     if eps <= 0:
         raise ArgumentError(f"gaussian_nll_loss(): eps must be positive, got {eps}")
@@ -78,7 +79,9 @@ def gaussian_nll_loss(
         if var < 0:
             raise ArgumentError("var has negative entry/entries")
         var = input * 0 + float(var)
-    elif tuple(var.shape) != tuple(input.shape):
+    if var.dtype.kind != "f":
+        raise DTypeError(f"gaussian_nll_loss(): not implemented for variances of {var.dtype}; use .to(float32)")
+    if tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = unsqueeze(var, -1)
         elif var.ndim != input.ndim or [m for n, m in zip(input.shape, var.shape) if n != m] != [1]:

@@ -286,7 +286,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
 
     Parameters
     ----------
-    input : (...) distances x.
+    input : (...) distances x; ints stay ints, and leave the digits of `margin` behind the point.
     target : (...) y, 1 or -1.
     margin, reduction : see above; "mean", "sum" or "none".
 
@@ -294,7 +294,10 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ------
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
+    DTypeError : the mean of ints.
     """
+    if input.dtype.kind in "iu" and isinstance(margin, float):
+        margin = int(margin)
     apart = where(ne(target, 1), clamp_min(margin - input, 0), 0)
     return reduced(apart + where(ne(target, -1), input, 0), reduction)
 

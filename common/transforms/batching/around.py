@@ -10,7 +10,7 @@ from common.tensor.observers import packers
 
 
 class Outside:
-    """Context of what runs around a call of `vmap`, as often as it is entered.
+    """Context of what runs around a call of `vmap`, as often as it is entered; ops in it need not look for the call.
 
     Parameters
     ----------
@@ -25,13 +25,16 @@ class Outside:
 
     def __enter__(self) -> None:
         trace = self.trace
-        self._left.append((mode.current_trace(), packers.get(), mode.dual_level.get()))
+        watcher = mode.tracing.pop(trace.key, None)
+        self._left.append((mode.open_trace(), packers.get(), mode.dual_level.get(), watcher))
         packers.set(trace.packers)
         mode.dual_level.set(trace.level)
         mode.switch_trace(trace.outer)
 
     def __exit__(self, *raised: object) -> None:
-        before, packed, level = self._left.pop()
+        before, packed, level, watcher = self._left.pop()
+        if watcher is not None:
+            mode.tracing[self.trace.key] = watcher
         packers.set(packed)
         mode.dual_level.set(level)
         mode.switch_trace(before)

@@ -11,25 +11,23 @@ and each example takes its results from one of them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from common.control.body import Body, leaf
 from common.control.branches import Branches, BranchResults, Choice, choice_run
 from common.control.loop import LoopRun, Ran, Request, loop_run
-from common.control.shape_trace import Abstract, AbstractTensor, AbstractTrace
+from common.control.shape_trace import Abstract
 from common.core import mode
-from common.core.errors import TraceError
 from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.ops.create.creation import zeros
-from common.random.draw_counts import uncounted
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.create import lift
 from common.tensor.node import next_number
 from common.transforms.batching import batch_operands
-from common.transforms.batching.batched import Batched, BatchedTensor, number
+from common.transforms.batching.batched import Batched
+from common.transforms.batching.bodies_of_all import BodyOfAll, body_of, for_shapes, keep, outside_of
 from common.transforms.batching.some_examples import BranchOfSome
 
 
@@ -38,69 +36,10 @@ def run_loop(trace: Any, request: Request) -> Ran:
     return _LoopOfAll(trace, request).run()
 
 
-def _outside(trace: Any, old: Any) -> tuple[Any, bool]:
-    """The loop or the branches of all examples behind those of one; and whether they are from outside themselves."""
-    if old is None:
-        return None, False
-    ours = type(old.engine) is tuple and old.engine[0] is trace
-    return (old.engine[1], False) if ours else (old, True)
-
-
-@contextmanager
-def _for_shapes(trace: Any, name: str) -> Iterator[AbstractTrace]:
-    """Context in which the function is traced for its shapes; what runs outside meanwhile."""
-    outer = trace.outer
-    trace.outer = abstract = outer if isinstance(outer, AbstractTrace) else AbstractTrace(name)
-    try:
-        with mode.activate_trace(trace), uncounted():
-            yield abstract
-    finally:
-        trace.outer = outer
-
-
-def has_shapes_only(trace: Any, x: Any) -> bool:
-    """Whether a write to a tensor is one in a function that does not run, to a tensor from outside of that."""
-    abstract = isinstance(trace.outer, AbstractTrace)
-    return abstract and type(x) is BatchedTensor and x.trace is trace and type(x.payload.value) is not AbstractTensor
-
-
-@contextmanager
-def _body_of(trace: Any, name: str, old: Any, some: bool) -> Iterator[None]:
-    """Context in which a user's function runs as a body: for `some` examples, or to be recorded, it may not write."""
-    outer = trace.outer
-    while type(outer) is type(trace):
-        outer = outer.outer
-    alone = old is None and (some or not (outer is None or isinstance(outer, AbstractTrace)))
-    if alone:
-        trace.bodies.append((name, number(), []))
-    try:
-        yield
-    finally:
-        if alone:
-            trace.bodies.pop()
-
-
-def require_inside(trace: Any, x: Any) -> None:
-    """Refuse a write in a body to a tensor of the mapped function around it.
-
-    All examples run what some leave alone, so that the write would reach all; what is recorded has no place for it.
-
-    Raises
-    ------
-    TraceError : the tensor is from outside the body.
-    """
-    name, first, given = trace.bodies[-1] if trace.bodies else ("", 0, ())
-    if type(x) is BatchedTensor and x.payload.number < first and not any(x is own for own in given):
-        raise TraceError(
-            f"vmap: {name}: a function that it runs writes to a tensor of shape {tuple(x.shape)} from outside; return "
-            "the new value instead"
-        )
-
-
 def run_choice(trace: Any, choice: Choice) -> BranchResults:
     """Run the branch that all examples take; or all branches, and choose among their results."""
     recording = mode.is_grad_enabled()
-    old, shared = _outside(trace, choice.old)
+    old, shared = outside_of(trace, choice.old)
     index = trace.payload(choice.index)
     some = choice.old is None and type(index) is Batched and index.mapped
     if old is not None or not (some or choice.old is not None or trace.level is not None):
@@ -108,7 +47,7 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     bodies, reads = [], []
     for i in range(choice.count):
         reads.append(BranchOfSome(REGISTRY["eq"](index, i), trace.outside) if some else None)
-        with trace.branch(reads[-1]), _body_of(trace, choice.name, choice.old, True):
+        with trace.branch(reads[-1]), body_of(trace, choice.name, choice.old, True):
             leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
             if choice.old is None:
                 trace.bodies[-1][2].extend(leaves)
@@ -160,7 +99,7 @@ class _ChoiceOfAll:
 
     def _settle(self) -> None:
         """Find out what differs between examples, by branches that are traced for their shapes."""
-        with _for_shapes(self.trace, self.choice.name) as outer:
+        with for_shapes(self.trace, self.choice.name) as outer:
             for i in range(self.choice.count):
                 with self.trace.outside:
                     outside = [outer.wrap(Abstract(spec_of(x.value))) for x in self.operands]
@@ -173,7 +112,7 @@ class _ChoiceOfAll:
     def _body(self, i: int, outside: Sequence[TensorBase], old: Any) -> Body:
         """A branch of one example over tensors of all of them."""
         recording = mode.is_grad_enabled()
-        with _body_of(self.trace, self.choice.name, old, False):
+        with body_of(self.trace, self.choice.name, old, False):
             leaves = [
                 leaf(Batched(value, x.mapped, self.trace), recording and y.edge is not None)
                 for value, x, y in zip(outside, self.operands, self.choice.operands, strict=True)
@@ -186,7 +125,7 @@ class _ChoiceOfAll:
     def step(self, i: int, leaves: list[TensorBase], old: Body | None) -> Body:
         """A branch of all examples, run outside."""
         trace = self.trace
-        body = _BodyOfAll([*leaves, *([] if old is None else old.inputs)], next_number() if old is None else old.start)
+        body = BodyOfAll([*leaves, *([] if old is None else old.inputs)], next_number() if old is None else old.start)
         with trace.reopened():
             body.example = self._body(i, leaves, old)
             carried = [trace.payload(x) for x in body.example.carried]
@@ -226,19 +165,6 @@ class _ChoiceOfAll:
         )
 
 
-class _BodyOfAll(Body):
-    """One iteration of all examples.
-
-    Attributes
-    ----------
-    example : the iteration as it is for one.
-    """
-
-    __slots__ = ("example",)
-
-    example: Body
-
-
 def _untied(tie: TensorBase, results: Any, stacked: Any, summed: Any, loop: Any) -> Any:
     """The results of a loop without the history that a constant alone has given them; what else it reads stays."""
     node = loop.node()
@@ -268,7 +194,7 @@ class _LoopOfAll:
         self.constants = [trace.payload(x) for x in request.constants]
         self.recording = mode.is_grad_enabled()
         #: The loop of all examples whose gradient this is; it may be one from outside, of which examples share nothing.
-        self.old, self.shared = _outside(trace, request.old)
+        self.old, self.shared = outside_of(trace, request.old)
         self.differ = [x.mapped for x in self.carried]
         self.chosen = self.differentiated = False
         self._settle()
@@ -276,7 +202,7 @@ class _LoopOfAll:
     def _settle(self) -> None:
         """Find out what differs between examples, by iterations that are traced for their shapes."""
         trace = self.trace
-        with _for_shapes(trace, self.request.name):
+        with for_shapes(trace, self.request.name):
             while True:
                 before = list(self.differ)
                 body = self._body(self._abstract(), None if self.old is None else self.old.some)
@@ -318,7 +244,7 @@ class _LoopOfAll:
 
     def _body(self, outside: Sequence[TensorBase], old: Any) -> Body:
         """One iteration of one example."""
-        with _body_of(self.trace, self.request.name, old, self.chosen):
+        with body_of(self.trace, self.request.name, old, self.chosen):
             leaves = self._leaves(outside)
             body = self.request.step(leaves, old if old is None or self.shared else old.example)
         payload = self.trace.payload
@@ -326,10 +252,7 @@ class _LoopOfAll:
         if self.chosen and self.request.condition is not None:
             with mode.no_grad():
                 goes_on = self.request.condition(leaves[: len(self.carried)])
-            body.carried = [
-                was if kept else REGISTRY["where"](goes_on, new, was)
-                for new, was, kept in zip(body.carried, leaves, self.kept)
-            ]
+            keep(body, goes_on, self.kept)
         return body
 
     def step(self, leaves: list[TensorBase], old: Body | None) -> Body:
@@ -338,23 +261,29 @@ class _LoopOfAll:
         body = self._new_body(leaves, old)
         with trace.reopened():
             inner = self._body(leaves, old)
-            carried = [trace.payload(x) for x in inner.carried]
             stacked = [trace.payload(x) for x in inner.stacked]
             summed = {key: trace.payload(x) for key, x in inner.summed.items()}
-        body.carried = [
-            batch_operands.spread(x, count) if d else x.value for x, d in zip(carried, self.differ, strict=True)
-        ]
         body.stacked = [batch_operands.spread(x, count) for x in stacked]
         body.summed = {key: batch_operands.spread(x, count) for key, x in summed.items()}
-        body.example = inner
+        body.example, body.loop = inner, self
+        self.carry(body)
         return body
 
-    def _new_body(self, leaves: list[TensorBase], old: Body | None) -> _BodyOfAll:
+    def carry(self, body: BodyOfAll) -> None:
+        """What the example of a body carries on, as it is for all."""
+        with self.trace.reopened():
+            carried = [self.trace.payload(x) for x in body.example.carried]
+        body.carried = [
+            batch_operands.spread(x, self.trace.count) if d else x.value
+            for x, d in zip(carried, self.differ, strict=True)
+        ]
+
+    def _new_body(self, leaves: list[TensorBase], old: Body | None) -> BodyOfAll:
         """A body with inputs as `common.control.body.pulled` has them: those of the body that it differentiates too."""
         if old is None or self.old is None:
-            return _BodyOfAll(leaves, next_number())
+            return BodyOfAll(leaves, next_number())
         own, known = len(self.carried) + len(self.rows), sum(self.old.counts)
-        return _BodyOfAll([*leaves[:own], *old.inputs[:known], *leaves[own:], *old.inputs[known:]], old.start)
+        return BodyOfAll([*leaves[:own], *old.inputs[:known], *leaves[own:], *old.inputs[known:]], old.start)
 
     def condition(self, leaves: list[TensorBase]) -> TensorBase:
         """Whether an example goes on."""

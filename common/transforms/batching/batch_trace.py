@@ -25,7 +25,7 @@ from common.tensor.create import lift
 from common.tensor.observers import packers
 from common.tensor.record import cast_operands
 from common.tensor.view_families import ViewStep, family_of, note_view
-from common.transforms.batching import batch_calls, batch_control, batch_operands
+from common.transforms.batching import batch_calls, batch_control, batch_operands, bodies_of_all
 from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.around import Outside, Questions
 from common.transforms.batching.batched import Batched, BatchedTensor, escaped
@@ -51,7 +51,7 @@ class BatchTrace(OpenTrace):
     def __init__(self, name: str, count: Any, randomness: str) -> None:
         self.name, self.count, self.randomness = name, count, randomness
         self.outer = mode.current_trace()
-        self.open = True
+        self.open, self.key = True, None
         self.packers, self.level = packers.get(), mode.dual_level.get()
         self.families: dict[int, Any] = {}
         self.branches: list[BranchOfSome] = []
@@ -251,11 +251,11 @@ class BatchTrace(OpenTrace):
         Raises
         ------
         GradientError : elements of one example would be written to what all examples share.
-        TraceError : see `common.transforms.batching.batch_control.require_inside`.
+        TraceError : see `common.transforms.batching.bodies_of_all.require_inside`.
         """
         payload = self.payload(new)
-        batch_control.require_inside(self, x)
-        if batch_control.has_shapes_only(self, x):
+        bodies_of_all.require_inside(self, x)
+        if bodies_of_all.has_shapes_only(self, x):
             return
         if type(x) is BatchedTensor and x.trace is self:
             if x.payload.mapped and not payload.mapped:
