@@ -73,7 +73,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint
     what = Said("while_loop: cond_fun must return a boolean scalar; the result of {}", cond_fun)
 
     def holds(leaves: list[TensorBase]) -> TensorBase:
-        answer = scalar(cond_fun(unflatten(structure, leaves)), what)
+        answer = scalar(call("while_loop", cond_fun, unflatten(structure, leaves)), what)
         if answer.dtype.kind == "f":
             raise DTypeError(f"{what} is {type_of(answer)}: compare it with a bound")
         return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)

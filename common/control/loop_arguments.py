@@ -13,7 +13,7 @@ from common.control.shape_trace import Abstract, AbstractTrace
 from common.control.structures import Said, TreeSpec, is_like, place_of, tensors
 from common.core import mode
 from common.core.dtypes import bool_, int64, promote
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.sizes import Dim
@@ -49,8 +49,9 @@ def call(name: str, function: Function, *args: Any) -> Any:
     """Call a function on what its region is given."""
     try:
         return function(*args)
-    except ValueError as error:
-        if "read-only" not in str(error):
+    except (ValueError, GradientError) as error:
+        written = error.written if isinstance(error, GradientError) else None
+        if "read-only" not in str(error) and not any(written is x for x in flatten(args)[0]):
             raise
         raise ArgumentError(
             f"{name}: {place_of(function)} writes to its argument in place; write to a clone() and return that"

@@ -103,7 +103,14 @@ class CheckError(TwingradError, AssertionError):
 
 
 class GradientError(TwingradError, RuntimeError):
-    """Differentiation was asked for something that has no gradient."""
+    """Differentiation was asked for something that has no gradient.
+
+    Attributes
+    ----------
+    written : the leaf that is written to in place, where that is the reason.
+    """
+
+    written: object = None
 
 
 class GraphFreedError(GradientError):

@@ -63,10 +63,12 @@ def require_unprotected(x: TensorBase, name: str) -> None:
     """Refuse a recorded write to a leaf that requires grad."""
     if x.requires_grad and x.is_leaf:
         require_writable(x, name)  # a view says why it is none
-        raise GradientError(
+        error = GradientError(
             f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
             "an update of a parameter, or the functional form."
         )
+        error.written = x
+        raise error
 
 
 def require_fitting(self: TensorBase, value: Any, name: str) -> None:

@@ -167,6 +167,9 @@ ERRORS = {
     "leaf": (lambda tw, x: tw.cond(True, lambda s: x, lambda s: x, "text"), ArgumentError, "type str.*tree_util"),
     "result": (lambda tw, x: tw.cond(True, lambda: "text", lambda: x), ArgumentError, "leaf of type str"),
     "in place": (lambda tw, x: tw.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x, x), ArgumentError, "in place"),
+    "in place, carried": (lambda tw, x: tw.fori_loop(0, 2, lambda i, s: s.add_(1), x), ArgumentError, "in place; w"),
+    "in place, asked": (lambda tw, x: tw.while_loop(lambda s: s.add_(1).sum() < 9, lambda s: s + 1, x), ArgumentError,
+                        "while_loop: .* in place; write to a clone"),
     "other branch": (lambda tw, x: tw.cond(True, lambda x: x, lambda x: -x if x.sum() > 0 else x, x), TraceError,
                      "inside it|while_loop"),
 }  # fmt: skip
