@@ -125,19 +125,32 @@ class LaneMemory(Expressions):
         return Register(text, kind.dtype, None, width)
 
     def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
-        """The elements at places that are data."""
+        """The elements at places that are data.
+
+        No processor gathers what is shorter than four bytes: it is loaded lane by lane. Instead of a branch per lane, a
+        lane that the mask leaves out loads something else, the first of the buffers' addresses.
+        """
         lanes = self._lanes
         assert lanes is not None
-        if places.lanes == 1 or kind.dtype.itemsize < 4:
+        if places.lanes == 1:
             raise OneByOne("a place")
         vector = f"<{lanes.width} x {storage(kind.dtype)}>"
         address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
         mask = lanes.mask or "splat (i1 true)"
+        if lanes.mask and kind.dtype.itemsize < 4:
+            several, mask = f"<{lanes.width} x ptr>", "splat (i1 true)"
+            one = self.register(f"insertelement {several} poison, ptr %bufs, i64 0")
+            splat = f"<{lanes.width} x i32> zeroinitializer"
+            other = self.register(f"shufflevector {several} {one}, {several} poison, {splat}")
+            choice = f"{several} {address}, {several} {other}"
+            address = self.register(f"select <{lanes.width} x i1> {lanes.mask}, {choice}")
         arguments = (
             f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
         )
         text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
+        if kind.dtype == BOOL:
+            text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
         return Register(text, kind.dtype, None, lanes.width)
 
     def _store_lanes(self, container: Register, kind: ArrayKind, base: Register, value: Register) -> None:

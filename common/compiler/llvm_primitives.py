@@ -293,8 +293,10 @@ class LlvmValue(ScalarValue):
         Processors divide vectors of floats only, and LLVM would divide lane by lane. The quotient of floats that hold
         the integers is right: it is no integer unless the exact one is, from which it is further away than it rounds.
         """
-        if self.dtype.itemsize == 8:
-            return self._long_quotient(divisor)
+        found = self.divide_down(divisor)
+        if found is not None:
+            quotient, rest = found
+            return quotient + ((quotient < 0) & (rest != 0)).convert(self.dtype)
         wide = np.dtype(np.float64 if self.dtype.itemsize == 4 else np.float32)
         return (self.convert(wide) / divisor.convert(wide))._whole_part(self.dtype)
 
@@ -302,23 +304,26 @@ class LlvmValue(ScalarValue):
         """A float without its fraction, in a dtype that holds it."""
         return self._new(self._builder.fptosi(self.ir, self._type(dtype)), dtype)
 
-    def _long_quotient(self, divisor: LlvmValue) -> LlvmValue:
-        """`_quotient` of int64, which no float holds: the quotient of rounded numbers, twice, and at most one more.
+    def divide_down(self, other: Any) -> tuple[LlvmValue, LlvmValue] | None:
+        """Quotient, rounded down, and remainder of vectors of int64, which no float holds; None of anything else.
 
-        The first leaves a remainder of at most 2^12 divisors, the second one of less than two.
+        By the divisor's inverse, rounded, twice: the first quotient leaves at most 2^12 divisors, the second one, the
+        next whole one, little more than half a divisor. Only the inverse is a division, which a loop makes once by a
+        divisor that it does not change.
         """
-        wide, one = np.dtype(np.float64), divisor == 1
-        by = one.select(2, divisor)
-        rounded = by.convert(wide)
-        first = (self.convert(wide) / rounded)._whole_part(self.dtype)
+        given = self._coerce(other)
+        if self._lanes == 1 or given.is_known or self.dtype != np.dtype(np.int64):
+            return None
+        small, wide = (given + 1).convert(np.uint64) <= 2, np.dtype(np.float64)
+        by = small.select(2, given)
+        inverse = 1.0 / by.convert(wide)
+        first = (self.convert(wide) * inverse)._whole_part(self.dtype)
         rest = self - first * by
-        second = (rest.convert(wide) / rounded)._whole_part(self.dtype)
+        second = (rest.convert(wide) * inverse).rint()._whole_part(self.dtype)
         rest = rest - second * by
-        step = ((self ^ by) < 0).select(-1, self.constant(1))  # what one divisor less in the remainder adds
-        size = (by < 0).select(by, -by)  # negated, as what follows: there is no least integer without its sign
-        within = (self < 0).select(rest, -rest)  # size < within <= 0 if the quotient is right
-        found = first + second + (within > 0).select(-step, (within <= size).select(step, self.constant(0)))
-        return one.select(self, found)
+        above = ((rest ^ by) < 0) & (rest != 0)
+        quotient = first + second - above.convert(self.dtype)
+        return small.select(self * given, quotient), small.select(0, above.select(rest + by, rest))
 
     def _truncated(self, target: np.dtype[Any]) -> LlvmValue:
         """``llvm.fptosi.sat``, which LLVM would compute lane by lane: convert what is in range, and choose the rest."""

@@ -225,6 +225,8 @@ def trunc_divide(x: Value, y: Value) -> Value:
 
 def floor_divide(x: Value, y: Value) -> Value:
     """Divide integers, rounding down (Python's //). INT_MIN // -1 = INT_MIN, x // 0 = 0."""
+    if (found := _divided_down(x, y)) is not None:
+        return found[0]
     quotient = trunc_divide(x, y)
     rest = x - quotient * y
     if dtype_of(quotient).kind == "u":
@@ -235,5 +237,13 @@ def floor_divide(x: Value, y: Value) -> Value:
 
 def remainder(x: Value, y: Value) -> Value:
     """Return ``x - floor_divide(x, y) * y`` of integers: the divisor's sign (Python's %); x % 0 = 0."""
+    if (found := _divided_down(x, y)) is not None:
+        return found[1]
     rest = x - floor_divide(x, y) * y
     return select(y != 0, rest, 0) if not isinstance(y, int) else rest
+
+
+def _divided_down(x: Value, y: Value) -> tuple[Value, Value] | None:
+    """Quotient, rounded down, and remainder, where a backend finds both at once."""
+    one = x if hasattr(x, "dtype") else constant(x, y)
+    return one.divide_down(y) if hasattr(one, "divide_down") else None

@@ -52,6 +52,22 @@ class Group:
         )
 
     @property
+    def read_again(self) -> set[int]:
+        """Ids of the arrays of which it makes indices that it checks: to tell a wrong one it reads them again."""
+        waiting = [item for item in self.items if item.calls and item.gathers]
+        own = {item.id for item in self.items} if waiting else set()
+        seen, found = set[int](), set[int]()
+        while waiting:
+            item = waiting.pop()
+            for access in item.accesses[1:] if item.gathers and item.id not in seen else item.accesses:
+                found.add(access.buffer.id)
+                maker = access.buffer.maker
+                if maker is not None and maker.id in own and maker.id not in seen:
+                    seen.add(maker.id)
+                    waiting.append(maker)
+        return found
+
+    @property
     def lines(self) -> list[str]:
         """The user's lines it stems from."""
         return sorted({f"{item.node.source[0]}:{item.node.source[1]}" for item in self.items})

@@ -57,6 +57,7 @@ def build(
 
 class _Builder(Indexed):
     def __init__(self, group: Group, escaping: set[int], columns: Any, divided: Item | None, part: Nest | None) -> None:
+        super().__init__()
         self.divided, self.group = divided, group
         self.nest, self.letter = part or Nest(group), "u" if part else "t"
         self.own = {item.id: item for item in group.items}
@@ -65,17 +66,15 @@ class _Builder(Indexed):
         self.stored = stored
         self.escaping = escaping
         self.read_from = {id(buffer.storage) for buffer in group.reads}
-        self.prologue: list[Any] = []
-        self.rows: list[Any] = []
+        self.prologue, self.rows = list[Any](), list[Any]()
         # What is stored over its old value is stored last, when every read of the old value is behind.
         self.late: list[Any] = []
         self.late_rows: list[Any] = []
         self.late_scalars: list[Any] = []
         self.scalars: dict[Any, Any] = {}
-        self.row_values: dict[Any, Any] = {}
-        self.values: dict[Any, Any] = {}
+        self.row_values, self.values = dict[Any, Any](), dict[Any, Any]()
         self.kept: dict[Any, Scratch] = {}
-        self.column, self.count, self.now, self.safe = "c", 0, 0, set[int]()
+        self.column, self.count, self.now = "c", 0, 0
         self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
 
     def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
@@ -169,6 +168,7 @@ class _Builder(Indexed):
         if not self.nest.rows and runs and len(laned) < len(reductions):
             waiting = [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions]
             self.chunks(self.overwritten(loop), waiting)
+            self.rows += self.wrong_indices()
             return
         others = [(i, *(ready[i.id] or self.loaded(i, stage, loop, False))) for i in reductions if i not in laned]
         sums = [make_lanes(self.nest, item.dtype) for item in laned]
@@ -181,6 +181,7 @@ class _Builder(Indexed):
         for item, own in zip(laned, sums, strict=True):
             self.rows += own.total(size, name := self.name())
             self.keep_row(item, name)
+        self.rows += self.wrong_indices()
 
     def overwritten(self, loop: list[Any]) -> list[Any]:
         """A loop's statements, and after all of its reads what it stores over something that it read."""
@@ -189,9 +190,8 @@ class _Builder(Indexed):
         return loop
 
     def inner_loop(self, body: list[Any]) -> Loop:
-        if self.columns is not None and self.columns.tiled:
-            return Loop("c", "c1", body, start="c0")
-        return Loop("c", self.nest.size(self.nest.inner) if body else "", body)
+        tiled = self.columns is not None and self.columns.tiled
+        return self.loop(*(("c0", "c1") if tiled else ("0", self.nest.size(self.nest.inner) if body else "")), body)
 
     def finish_row(self, item: Item, call: Call) -> None:
         name = self.name()
@@ -212,7 +212,7 @@ class _Builder(Indexed):
         size = self.nest.size(self.nest.inner)
         assert self.nest.inner is not None
         blocks = (self.nest.inner + BLOCK - 1) // BLOCK
-        body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), Loop("c", "k1", loop, start="k0")]
+        body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), self.loop("k0", "k1", loop)]
         shift = BLOCK.bit_length() - 1
         finish = []
         for item, reducer, place in waiting:

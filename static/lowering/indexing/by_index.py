@@ -1,7 +1,7 @@
 """Reading and writing at indices that are data, as part of the loops around them.
 
-Indices are checked before (`static.lowering.indexing.index_checks`), but those that a loop computes, by a loop of the
-same kernel (`static.lowering.indexing.indexed_access`): they need not be stored. What is written to begins as a copy,
+Indices are checked before (`static.lowering.indexing.index_checks`), but those that a loop computes, by that loop
+(`static.lowering.indexing.indexed_access`): they need not be stored. What is written to begins as a copy,
 or as zeros; the loop that makes rows adds them, or stores them, at their places one after the other, in the order in
 which the op is defined.
 """

@@ -1,21 +1,26 @@
 """How a loop reads and writes at indices that are data: one element of a row, or a row of a table.
 
-A kernel has checked those of rows before, see `static.lowering.indexing.by_index`.
+A kernel has checked those of rows before, see `static.lowering.indexing.by_index`. A loop that computes the indices of
+elements checks them as it goes: it reads under a mask, keeps one sign per lane, and the kernel ends behind the loop if
+one is negative. Such a kernel computes the indices again to tell the wrong one, so it overwrites nothing that they are
+made of (`static.lowering.groups.Group.read_again`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.compiler.loop_ir import Call, Constant, If, Loop, Place, Return, Store
+from common.compiler.loop_ir import Call, Constant, Guarded, If, Let, Loop, Place, Return, Store
 from common.core.numerics import LANES
 from common.kernels.arrays.coordinates import status_of
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.codegen.row_stages import Stages
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, Item, Operand, is_literal
+from static.lowering.ir.kernel_memory import Scratch
 
 PLACES = 64
 """Rows that are written at indices are divided among threads by their places: place i belongs to the i mod 64th part,
@@ -32,13 +37,13 @@ class Indexed:
 
     group: Group
     nest: Nest
+    stages: Stages
     rows: list[Any]
     row_values: dict[Any, Any]
     values: dict[Any, Any]
     column: str
-    stages: Stages
     now: int
-    safe: set[int]
+    _signs: Scratch | None = None
 
     if TYPE_CHECKING:  # the builder's
 
@@ -47,6 +52,9 @@ class Indexed:
 
         def let(self, value: Any, body: list[Any], dtype: np.dtype[Any] | None = None) -> str:
             """The name of a value."""
+
+    def __init__(self) -> None:
+        self.taken: list[Item] = []
 
     def pick(self, item: Item, stage: int) -> Any:
         """One element of a row: whatever it depends on is computed for this column only."""
@@ -66,14 +74,14 @@ class Indexed:
         return name
 
     def take(self, item: Item, body: list[Any]) -> str:
-        """An element of the row at an index, or the element at one."""
+        """An element of the row at an index, or the element at one; under a mask if this loop checks the index."""
         table = item.operands[0].source
         assert isinstance(table, Access)
-        if item.calls:
-            self.check_all(item)
+        holds = self.check(item, body) if item.calls else ""
         place = self.at_index(item, self.nest.place(table, self.rows, self.column), body)
         if place not in self.values:
-            self.values[place] = self.let(place, body)
+            read = Guarded(place, Constant(0, table.buffer.dtype), holds) if holds else place
+            self.values[place] = self.let(read, body)
         return self.values[place]
 
     def store(self, item: Item, value: Any, rows: list[Any], column: str) -> Store:
@@ -102,55 +110,71 @@ class Indexed:
         extent = self.nest.size(_dimensions(item)[which][0])
         return self.named(item, f"{index} + {extent} if {index} < 0 else {index}", loop)
 
-    def check_all(self, item: Item) -> None:
-        """Check the indices of a row before the loop that takes elements there.
+    def check(self, item: Item, body: list[Any]) -> str:
+        """Note whether the indices of an item are right, and return the condition that they are.
 
-        One loop computes all indices that the loops of a stage need, and nothing else; the later loop computes them
-        again. Indices that depend on what is taken come after the check of that.
+        The loop reads nothing where they are not, and goes on; `wrong_indices` ends the kernel behind it. An index of a
+        row ends the kernel at once.
         """
-        if item.id in self.safe:
-            return
-        items = [item]
-        if not self._follows_taken(item):
-            alike = [i for i in self.group.items if i.calls and i.function == "take" and i.id not in self.safe]
-            items = [i for i in alike if self.stages.of[i.id] == self.now and not self._follows_taken(i)]
+        if not self.stages.is_full(item):
+            body += [If(outside, [Return(status)]) for outside, status in self._outside(item, body)]
+            return ""
+        if self.column == "c" and item not in self.taken:
+            if not self.taken:
+                zero = Store(Place(self.signs, "", "j"), Constant(0, np.dtype(np.int64)))
+                self.rows.append(Loop("j", str(LANES), [zero]))
+            self.taken.append(item)
+        known = []
+        for which, (extent, _) in enumerate(_dimensions(item)):
+            index = self.row_index(item, body, which)
+            sign = f"{index} | {self.nest.size(extent)} - 1 - {index}"
+            if ("sign", sign) not in self.values:
+                self.values["sign", sign] = self.let(sign, body)
+                if self.column == "c":
+                    own = Place(self.signs, f"i & {LANES - 1}")
+                    body.append(Store(own, f"{own} | {self.values['sign', sign]}"))
+            known.append(self.values["sign", sign])
+        return f"{' | '.join(dict.fromkeys(known))} >= 0"
+
+    def _outside(self, item: Item, body: list[Any]) -> Iterator[tuple[str, str]]:
+        """For each index of an item the condition that it is wrong, and the status that tells so."""
+        assert item.at is not None
+        first = failing(self.group.items).index(item)
+        for which, (extent, _) in enumerate(_dimensions(item)):
+            index, size = self.operand(item.operands[1 + which], self.now, body), self.nest.size(extent)
+            low = f"0 - {size}" if item.at.wrap else "0"
+            yield f"{index} < {low} or {index} >= {size}", status_of(f"to_int64({index})", first + which)
+
+    def loop(self, start: str, stop: str, body: list[Any]) -> Loop:
+        """A loop over columns; one that notes whether indices are right counts them by i, from 0 on."""
+        if not self.taken:
+            return Loop("c", stop, body, start=start)
+        some = start != "0"
+        return Loop("i", f"{stop} - {start}" if some else stop, [Let("c", f"{start} + i" if some else "i"), *body])
+
+    @property
+    def signs(self) -> str:
+        """The buffer of the lanes that are negative where an index was wrong."""
+        if self._signs is None:
+            self._signs = self.nest.scratch(np.dtype(np.int64), LANES)
+        return self.nest.slot(self._signs)
+
+    def wrong_indices(self) -> list[Any]:
+        """The statements behind a loop that took elements: where an index was wrong, find the first one again."""
+        if not self.taken:
+            return []
         known, column = self.values, self.column
         self.values, self.column = {}, "k"
         body: list[Any] = []
-        signs, wrong = dict[str, None](), list[If]()
-        lanes = self.nest.slot(self.nest.scratch(np.dtype(np.int64), LANES))
-        for one in items:
-            for which, (extent, _) in enumerate(_dimensions(one)):
-                index, size = self.operand(one.operands[1 + which], self.now, body), self.nest.size(extent)
-                low = f"0 - {size}" if one.at is not None and one.at.wrap else "0"
-                sign = f"{index} - ({low}) | {size} - 1 - {index}"
-                if sign in signs:
-                    continue
-                signs[sign] = None
-                status = status_of(str(index), failing(self.group.items).index(one) + which)
-                outside = f"w == {len(wrong)} and ({index} < {low} or {index} >= {size})"
-                wrong.append(If(outside, [Return(status)]))
-        self.values, self.column = known, column
-        count, own = self.nest.size(self.nest.inner), Place(lanes, f"k & {LANES - 1}")
-        found = " | ".join(f"{lanes}[{j}]" for j in range(LANES))
-        self.rows += [
-            Loop("j", str(LANES), [Store(Place(lanes, "", "j"), Constant(0, np.dtype(np.int64)))]),
-            Loop("k", count, [*body, Store(own, " | ".join([str(own), *signs]))]),
-            If(f"{found} < 0", [Loop("w", str(len(wrong)), [Loop("k", count, [*body, *wrong])])]),
-        ]
-        self.safe |= {one.id for one in items}
-
-    def _follows_taken(self, item: Item) -> bool:
-        """Whether an index depends on elements that the same kernel takes."""
-        waiting, seen = self.stages.producers(item), set[int]()
-        while waiting:
-            producer = waiting.pop()
-            if producer.calls:
-                return True
-            if producer.id not in seen:
-                seen.add(producer.id)
-                waiting += self.stages.producers(producer)
-        return False
+        wrong = dict[str, str]()
+        for item in sorted(self.taken, key=self.group.items.index):
+            for outside, status in self._outside(item, body):
+                wrong.setdefault(outside, status)
+        self.values, self.column, self.taken = known, column, []
+        found = " | ".join(f"{self.signs}[{j}]" for j in range(LANES))
+        ends = [If(f"w == {w} and ({outside})", [Return(wrong[outside])]) for w, outside in enumerate(wrong)]
+        search = Loop("k", self.nest.size(self.nest.inner), [*body, *ends])
+        return [If(f"{found} < 0", [Loop("w", str(len(wrong)), [search])])]
 
     def named(self, item: Item, text: str, loop: list[Any]) -> str:
         """The name of an int that varies like the index of an item."""

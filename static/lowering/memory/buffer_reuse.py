@@ -41,7 +41,8 @@ def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dic
         if group.native:
             continue
         ending = [b for b in group.reads if b.maker is not None and b.id not in bound and last[b.id] is group]
-        ending = [b for b in ending if b.storage is b and _at_hand(group, b)]
+        again = group.read_again
+        ending = [b for b in ending if b.storage is b and b.id not in again and _at_hand(group, b)]
         if not ending:
             continue
         order = _Order(group, escaping)

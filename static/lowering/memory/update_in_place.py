@@ -39,6 +39,8 @@ def write_over(work: Work, ordered: Sequence[Group]) -> None:
             continue
         if not all(_reads_what_it_writes(ordered[i], old, out) for i in writers if ordered[i] is not group):
             continue
+        if any(old.id in ordered[i].read_again for i in writers):
+            continue
         if old.maker is not None:
             # the old array is complete before the first write: windows do not wait for it by themselves
             if old.id in bound or old.storage is not old or at[old.maker.id] >= first:

@@ -236,3 +236,59 @@ def test_a_wrong_computed_index_leaves_state_alone():
     with pytest.raises(IndexRangeError):
         step(floats(10), x)
     assert_all_same_bits([np.array(cell)], [before], "state")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "float32", "float64"])
+def test_no_element_is_read_at_a_wrong_computed_index(dtype):
+    """The loop goes on without it, lane by lane for what is shorter than four bytes; an empty table has no element."""
+
+    def program(t, x):
+        i = (x * 3).to(tw.int64)
+        return t[i], t[i - 9]
+
+    table = (floats(9) * 5).astype(dtype)
+    assert_compiles(program, *((table, RNG.uniform(0, 3, n).astype(np.float32)) for n in (16, 50, 7)))
+    compiled = tw.function(program)
+    x = RNG.uniform(0, 1, 50).astype(np.float32)
+    for wrong, index in ((3.5, 10), (1e30, "beyond"), (-0.5, -1), (-3.5, -10)):
+        x[33] = wrong
+        for extent in (9, 0):
+            found = index
+            if extent == 0:
+                found = int(x[0] * 3)
+            elif index == -1:
+                found = -10
+            with pytest.raises(IndexRangeError, match=f"index {found}.*size {extent}"):
+                compiled(table[:extent], x)
+
+
+def test_a_wrong_index_is_told_though_results_lie_over_what_it_is_made_of():
+    def program(t, x, w):
+        z = x @ w
+        return t[(tw.abs(z) * 4).to(tw.int64)] * z
+
+    x, w = np.zeros((30, 20), np.float32), np.ones((20, 30), np.float32)
+    compiled = assert_compiles(program, (floats(40), x, w))
+    x[3, 4] = 12
+    with pytest.raises(IndexRangeError, match="index 48 is out of bounds for dimension 0 with size 40"):
+        compiled(floats(40), x, w)
+
+
+def test_indices_of_rows_and_those_behind_sums_of_rows():
+    def program(t, y, m):
+        w = t[(y * 3).to(tw.int64)]
+        rows = tw.softmax(m * w[:, None], 1)
+        return rows, t[(rows * 8).to(tw.int64)].sum(0), tw.amax(t[(m * 0 + 2).to(tw.int64)], 1)
+
+    def given(n, m):
+        return floats(9), RNG.uniform(0, 3, n).astype(np.float32), floats(n, m)
+
+    assert_compiles(program, given(50, 40), given(3, 1100), given(700, 20), given(1, 16))
+    compiled = tw.function(program)
+    for wrong in (0, 1):
+        t, y, m = given(20, 30)
+        compiled(t, y, m)
+        if wrong:
+            y[7] = 3.1
+        with pytest.raises(IndexRangeError, match="out of bounds" if wrong else "size 2"):
+            compiled(t if wrong else t[:2], y * wrong, m)
