@@ -128,12 +128,12 @@ class Indexed:
         for which, (extent, _) in enumerate(_dimensions(item)):
             index = self.row_index(item, body, which)
             sign = f"{index} | {self.nest.size(extent)} - 1 - {index}"
-            if ("sign", sign) not in self.values:
-                self.values["sign", sign] = self.let(sign, body)
+            if ("within", sign) not in self.values:
+                self.values["within", sign] = self.let(sign, body)
                 if self.column == "c":
                     own = Place(self.signs, f"i & {LANES - 1}")
-                    body.append(Store(own, f"{own} | {self.values['sign', sign]}"))
-            known.append(self.values["sign", sign])
+                    body.append(Store(own, f"{own} | {self.values['within', sign]}"))
+            known.append(self.values["within", sign])
         return f"{' | '.join(dict.fromkeys(known))} >= 0"
 
     def _outside(self, item: Item, body: list[Any]) -> Iterator[tuple[str, str]]:
