@@ -21,6 +21,7 @@ from static.passes.rematerialise import Rematerialiser, rematerialise
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
+from static.passes.split_sums import split_sums
 from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
 from static.passes.turn_products import turn_products
@@ -39,7 +40,7 @@ PIPELINE: tuple[Pass, ...] = (
 #: Of these, those that leave regions alone.
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.
-REGIONS: tuple[Pass, ...] = (trim_regions, save_residuals, trim_regions, remove_dead)
+REGIONS: tuple[Pass, ...] = (split_sums, trim_regions, save_residuals, trim_regions, remove_dead)
 
 
 class PassReport(NamedTuple):
