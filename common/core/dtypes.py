@@ -195,6 +195,7 @@ def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], .
         dtype = bool_
     elif op.domain == "number" and dtype == bool_:
         dtype = int64
+    weak = weak and all(spec.weak for spec in specs)  # chosen by a condition that has elements, a number is none
     return dtype, (bool_ if op.result == "bool" else dtype), weak
 
 

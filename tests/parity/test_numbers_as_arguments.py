@@ -112,3 +112,19 @@ def test_a_size_is_a_number(f, dtype):
         wanted = f(dynamic, dynamic.tensor(np.arange(6, dtype=dtype)), n)
         assert_all_same_bits([np.asarray(y) for y in found], [np.asarray(y) for y in wanted], "sizes")
     assert len(program.traces) == 1
+
+
+def test_what_a_condition_chooses_between_numbers_is_no_number():
+    """It has the dtype and the dimensions of a tensor, whatever it meets, and may be carried by a loop."""
+
+    def program(tw, x, i):
+        chosen, half = tw.where(x > 0, 0, 3), tw.where(x > 0, 0.5, 1.5)
+        one = tw.where(x.sum() > 0, 1, 2)
+        end = tw.scan(lambda c, k: (tw.roll(c, 1, 0) + k, c[0]), chosen, i)
+        return chosen + i, chosen / 3, half * i, half.to(tw.float64) / 3, one + i[0], one / 3, tw.stack([chosen]), *end
+
+    x, i = np.arange(-3, 4), np.arange(7, dtype=np.int32)
+    compiled = static.function(lambda x, i: program(static, x, i))(x, i)
+    eager = program(dynamic, dynamic.tensor(x), dynamic.tensor(i))
+    assert [r.dtype for r in compiled] == [r.dtype for r in eager]
+    assert_all_same_bits([np.asarray(r) for r in compiled], [np.asarray(r) for r in eager], "chosen")
