@@ -12,7 +12,8 @@ An input has the name of what it reads, "arg0" or that of a parameter. Because a
 can be saved: `static.graph.serialize`.
 
 Nodes stand in program order, which is a topological order, and are numbered as they are traced; what a pass adds takes
-numbers behind these, so an id never changes its meaning.
+numbers behind these, so an id never changes its meaning. In regions these are `derived_id`: a loop and its gradient
+name what they have in common alike, and nothing else.
 Passes are pure functions ``Graph -> Graph`` that rebuild the node list. `Graph.dag` is the same program as a
 networkx.DiGraph, for algorithms and for users.
 """
@@ -32,6 +33,21 @@ if TYPE_CHECKING:
 
 Source = tuple[str, int, str]
 """File, line and function of the user's code that made a node."""
+
+
+def derived_id(*of: int) -> int:
+    """The id of a node that a pass makes in the place of others: the same in all regions, and no other node's.
+
+    Parameters
+    ----------
+    of : id of a node, then numbers that tell what is made of it.
+
+    Examples
+    --------
+    >>> derived_id(7, 0) == derived_id(7, 0) != derived_id(7, 1)
+    True
+    """
+    return hash(of) & (1 << 61) - 1 | 1 << 61
 
 
 class GraphOp:

@@ -7,7 +7,7 @@ from itertools import combinations, count
 from typing import Any
 
 from common.core.op import ADD
-from static.graph import Graph, Node, Value
+from static.graph import Graph, Node, Value, derived_id
 from static.graph.nodes import Effect
 from static.graph.region_edit import LoopEdit
 
@@ -48,7 +48,7 @@ def _split(node: Node) -> tuple[list[Node], Sequence[Value]]:
     before, inside, behind, carried = list[Node](), list[Node](), list[Node](), list[list[Any]]()
     for k, entry in enumerate(edit.carried):
         zero, _, result, *_ = entry
-        ids, add = count((result.node.id + 1) << 32), result.node  # nothing else has numbers beside those of this sum
+        ids, add = _ids(result.node), result.node
         for where, leaf in parts.get(k, {}).items():
             spec = leaf.operands[0].spec
             begin = Node(next(ids), zero.node.op, (), {**zero.node.attrs, "shape": spec.shape}, [spec], add.source)
@@ -65,7 +65,7 @@ def _split(node: Node) -> tuple[list[Node], Sequence[Value]]:
     places: Mapping[Any, int] = found
     results = []
     for k, old in enumerate(node.outputs):
-        ids, add = count(((node.id + 1) << 32) + (k << 16)), body.outputs[k].node
+        ids, add = _ids(body.outputs[k].node, 1), body.outputs[k].node
         wholes = list[Value]()
         for where, leaf in parts.get(k, {}).items():
             part = made.outputs[places[k, where]]
@@ -76,6 +76,11 @@ def _split(node: Node) -> tuple[list[Node], Sequence[Value]]:
                 wholes = [behind[-1].outputs[0]]
         results.append(wholes[0] if wholes else made.outputs[places[k]])
     return [*before, made, *behind], results
+
+
+def _ids(add: Node, *of: int) -> Iterator[int]:
+    """Numbers of what stands in the place of a sum."""
+    return (derived_id(add.id, *of, i) for i in count())
 
 
 def _parts(value: Value) -> dict[Where, Node]:

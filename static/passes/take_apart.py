@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
 from common.core.sizes import same
 from common.core.spec import Spec
-from static.graph import Graph, Node, Value, rebuild
+from static.graph import Graph, Node, Value, derived_id, rebuild
 
 MOST = 8
 """Elements of a dimension that is taken apart."""
@@ -24,7 +23,6 @@ def take_apart(graph: Graph) -> Graph:
         for value in node.values:
             users.setdefault(value.key, []).append(node)
     bound = {value.key for value in graph.results}
-    ids = count(1 + max((node.id for node in graph.nodes), default=0))
     replace: dict[tuple[int, int], Any] = {}
     made: list[list[Node]] = []
     gone: set[int] = set()
@@ -33,14 +31,16 @@ def take_apart(graph: Graph) -> Graph:
         own: list[Node] = [] if node.id in gone else [node]
         for part in parts:
             operands = []
-            for x in node.operands:
-                if type(x) is Value and (taken := _taken(x, node, part, next(ids))) is not None:
+            for i, x in enumerate(node.operands):
+                if type(x) is Value and (taken := _taken(x, node, part, derived_id(part.id, i))) is not None:
                     own.append(taken)
                     users.setdefault(x.key, []).append(taken)
                     x = taken.outputs[0]
                 operands.append(x)
             spec = Spec(part.outputs[0].shape, node.outputs[0].dtype, part.outputs[0].spec.weak)
-            own.append(Node(next(ids), node.op, tuple(operands), node.attrs, [spec], node.source, node.scope))
+            own.append(
+                Node(derived_id(part.id, -1), node.op, tuple(operands), node.attrs, [spec], node.source, node.scope)
+            )
             replace[part.outputs[0].key] = own[-1].outputs[0]
             gone.add(part.id)
         if parts:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 from common.core.sizes import same
 from common.core.spec import Spec
-from static.graph import Graph, Node, Value, rebuild
+from static.graph import Graph, Node, Value, derived_id, rebuild
 
 
 def turn_products(graph: Graph) -> Graph:
@@ -16,7 +15,6 @@ def turn_products(graph: Graph) -> Graph:
     The order in which an element is added up does not depend on how a matrix lies.
     """
     nodes: list[Node] = []
-    ids = count(1 + max((node.id for node in graph.nodes), default=0))
     changed = False
     for node in graph.nodes:
         if node.op is None or not node.op.product:
@@ -25,7 +23,7 @@ def turn_products(graph: Graph) -> Graph:
         operands, attrs = list(node.operands), dict(node.attrs)
         for i, name in enumerate(node.op.inputs):
             flag = f"trans_{name}"
-            while flag in attrs and (found := _turned(operands[i], ids)) is not None:
+            while flag in attrs and (found := _turned(operands[i], node.id, i)) is not None:
                 operands[i], made = found
                 nodes += made
                 attrs[flag] = not attrs[flag]
@@ -37,9 +35,9 @@ def turn_products(graph: Graph) -> Graph:
     return rebuild(graph, nodes, {}) if changed else graph
 
 
-def _turned(x: Any, ids: count[int]) -> tuple[Value, list[Node]] | None:
-    """The value of which the last two dimensions change places in `x`, and the nodes that it takes; None if there is
-    none.
+def _turned(x: Any, *of: int) -> tuple[Value, list[Node]] | None:
+    """The value of which the last two dimensions change places in `x`, an operand `of` a node, and the nodes that it
+    takes; None if there is none.
     """
     if type(x) is not Value or x.node.op is None:
         return None
@@ -55,10 +53,17 @@ def _turned(x: Any, ids: count[int]) -> tuple[Value, list[Node]] | None:
         return None
     if not all(same(m, n) for m, n in zip(x.shape[-2:], before.shape[-2:], strict=True)):
         return None
-    found = _turned(before, ids)
+    found = _turned(before, *of)
     if found is None:
         return None
     inner, made = found
     shape = (*x.shape[:-2], x.shape[-1], x.shape[-2])
-    node = Node(next(ids), op, (inner,), {"new_shape": shape}, [Spec(shape, x.dtype, x.spec.weak)], x.node.source)
+    node = Node(
+        derived_id(*of, x.node.id),
+        op,
+        (inner,),
+        {"new_shape": shape},
+        [Spec(shape, x.dtype, x.spec.weak)],
+        x.node.source,
+    )
     return node.outputs[0], [*made, node]

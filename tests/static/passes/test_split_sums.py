@@ -100,3 +100,28 @@ def test_the_gradient_of_a_loop_over_numbers_is_a_loop_over_numbers(program):
     gradient = static.function(static.grad(lambda p, e: program(static, p, e)))
     gradient(floats(3), floats(50))
     assert gradient.source.count("while done < stop") == 2
+
+
+def lorenz(tw, p, e):
+    """Differences are taken apart in the loop, and others in its gradient."""
+
+    def slope(s):
+        x, y, z = s[0], s[1], s[2]
+        return tw.stack([p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z])
+
+    def step(s, _):
+        a = slope(s)
+        b = slope(s + 0.005 * a)
+        c = slope(s + 0.005 * b)
+        return s + (a + 2 * b + 2 * c + slope(s + 0.01 * c)) / 600, None
+
+    return (tw.scan(step, tw.reshape(e, (3, -1)), tw.zeros(7))[0] ** 2).mean()
+
+
+def test_what_passes_add_to_a_loop_and_to_its_gradient_is_told_apart():
+    p, e = np.array([10, 28, 2.667], np.float32), floats(24)
+    found = [
+        value(tw.grad(lambda p, e, tw=tw: lorenz(tw, p, e), argnums=(0, 1)))(p, e)
+        for tw, value in ((static, static.function), (dynamic, lambda f: f))
+    ]
+    assert_all_same_bits(*([np.asarray(x) for x in gradients] for gradients in found), "gradient")
