@@ -45,6 +45,17 @@ def stay_on_generic_path(x: object) -> None:
     tracing[id(x)] = forgetting(x, tracing, id(x))
 
 
+def leave(key: Any) -> Any:
+    """Take an observer out for a while; what it was, for `come_back`, None if it was not there."""
+    return tracing.pop(key, None)
+
+
+def come_back(key: Any, observer: Any) -> None:
+    """Put back what `leave` took out."""
+    if observer is not None:
+        tracing[key] = observer
+
+
 def note_change() -> None:
     """Say that such state has changed: compiled programs look again at what they rely on."""
     global changes

@@ -52,7 +52,7 @@ def _split(node: Node) -> tuple[list[Node], Sequence[Value]]:
         for where, leaf in parts.get(k, {}).items():
             spec = leaf.operands[0].spec
             begin = Node(next(ids), zero.node.op, (), {**zero.node.attrs, "shape": spec.shape}, [spec], add.source)
-            given = Node(-next(ids), None, (), {"name": "sum"}, [spec], add.source).outputs[0]
+            given = Node(-next(ids), None, (), {"name": "total"}, [spec], add.source).outputs[0]
             value = _only(add.operands[1], where, ids, inside)
             inside.append(Node(next(ids), add.op, (given, value), add.attrs, [spec], add.source))
             carried.append([begin.outputs[0], given, inside[-1].outputs[0], None, (k, where)])

@@ -25,7 +25,7 @@ class Outside:
 
     def __enter__(self) -> None:
         trace = self.trace
-        watcher = mode.tracing.pop(trace.key, None)
+        watcher = mode.leave(trace.key)
         self._left.append((mode.open_trace(), packers.get(), mode.dual_level.get(), watcher))
         packers.set(trace.packers)
         mode.dual_level.set(trace.level)
@@ -33,8 +33,7 @@ class Outside:
 
     def __exit__(self, *raised: object) -> None:
         before, packed, level, watcher = self._left.pop()
-        if watcher is not None:
-            mode.tracing[self.trace.key] = watcher
+        mode.come_back(self.trace.key, watcher)
         packers.set(packed)
         mode.dual_level.set(level)
         mode.switch_trace(before)
