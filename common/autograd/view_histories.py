@@ -8,6 +8,8 @@ changes it. In a trace, where there is no memory, elements take the same way as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
@@ -226,11 +228,51 @@ def _written(base: Any, value: Any, path: Path) -> Node:
     return Node(op, attrs, edges, op.save((base, value), None), forms, *user_frame(3))
 
 
+#: What the function of a transform has written, that had no history before; None outside one.
+_given_history: ContextVar[list[ref[Any]] | None] = ContextVar("twingrad_given_history", default=None)
+
+
+def note_history(x: Any) -> None:
+    """Tell the transform whose function runs that a write is about to give `x` a history, if it has none."""
+    if (noted := _given_history.get()) is not None and x.grad_fn is None and not x._requires_grad:
+        noted.append(ref(x))
+
+
+class WrittenInside:
+    """Context manager around the function of a transform: it sees which tensors without history get one by a write."""
+
+    def __enter__(self) -> WrittenInside:
+        self._outer, self._noted = _given_history.get(), list[ref[Any]]()
+        self._token = _given_history.set(self._noted)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _given_history.reset(self._token)
+
+    def end(self, returned: Iterable[Any], goes_on: bool) -> None:
+        """Make those constants again that outlive the function: their history is the transform's own.
+
+        Parameters
+        ----------
+        returned : what the function returned, which keeps it.
+        goes_on : whether something outside differentiates that history, too: an outer transform decides then.
+        """
+        if goes_on:
+            if self._outer is not None:
+                self._outer.extend(self._noted)
+            return
+        kept = set(map(id, returned))
+        for x in (r() for r in self._noted):
+            if x is not None and id(x) not in kept:
+                x.grad_fn, x.output_nr, x._requires_grad = None, 0, False
+
+
 def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) -> None:
     """A new place on the tape; a retained gradient is that of the new place."""
     kept = hooks.retains_grad(x)
     if kept:
         del hook_handles.hooks_of(x.grad_fn).retained[x.output_nr]
+    note_history(x)
     x.grad_fn, x.output_nr, x._requires_grad = node, output, requires_grad
     if kept and node is not None:
         hooks.retain_grad(x)

@@ -14,6 +14,7 @@ import numpy as np
 
 from common.autograd.backward import cotangent_like, differentiate, relay, stand_ins, view_of, without_history
 from common.autograd.backward_pass import collect
+from common.autograd.view_histories import WrittenInside
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.int_arguments import callable_argument, shown
@@ -225,7 +226,8 @@ class Linearised:
             first = next_number()
             given = [relay(x) for x in self.inner] if writable else list(self.inner)
             before = [x.grad_fn for x in given]
-            returned = function(*unflatten(self.structure, given))
+            with WrittenInside() as written:
+                returned = function(*unflatten(self.structure, given))
             for x, own, node in zip(leaves, given, before, strict=True):
                 if own.grad_fn is not node and isinstance(x, TensorBase) and x.requires_grad:
                     x.copy_(own)
@@ -242,6 +244,7 @@ class Linearised:
         self.connected = self.others or any(x.grad_fn is not None for x in self.inner)
         self.nested = outer and self.connected
         self.result = returned
+        written.end([*self.flat, *flatten(self.aux)[0]], self.nested)
         if not self.nested:
             self.result = unflatten(self.out_structure, [_detached(x) for x in self.flat])
             extra, structure = flatten(self.aux)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.view_histories import write_recipe
+from common.autograd.view_histories import note_history, write_recipe
 from common.core import mode
 from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
@@ -57,6 +57,7 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
     place = (frame.f_code, frame.f_lasti) if frame.f_code.co_filename in user_files else user_frame(3)
     node = Node(write.op, write.attrs, (x.edge, edge), (), write.forms, *place)
     node.backward = write.backward
+    note_history(x)
     x.grad_fn, x.output_nr, x._requires_grad = node, 0, True
 
 
