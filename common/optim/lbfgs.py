@@ -117,7 +117,8 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             d = self._direction(group, state, g)
             state["d"], state["prev_flat_grad"], state["prev_loss"] = d, g, loss
-            t = rate if state["n_iter"] > 1 else min(1.0, 1.0 / float(sum(magnitude(g)))) * rate
+            size = float(sum(magnitude(g)))
+            t = rate if state["n_iter"] > 1 or size == 0 else min(1.0, 1.0 / size) * rate
             slope, state["t"] = _dot(g, d), t
             if slope > -change:
                 break

@@ -86,6 +86,8 @@ class UpdateRule(Optimizer, ABC):
         for p, g, state in active:
 
             def update(p: Any = p, g: Any = g, state: dict[str, Any] = state) -> dict[str, Any]:
+                if mode.is_grad_enabled():  # what is recorded reads these, and they are written below
+                    p, state = p.clone(), {name: x.clone() for name, x in state.items()}
                 new, new_state = self.update(options, p, g, state)
                 return {**new_state, "": new}
 

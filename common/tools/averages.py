@@ -162,6 +162,11 @@ class SWALR(LRScheduler):
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ArgumentError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         rates = swa_lr if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
+        if len(rates) != len(optimizer.param_groups):
+            raise ArgumentError(
+                "swa_lr must have the same length as optimizer.param_groups: swa_lr has "
+                f"{len(rates)}, optimizer.param_groups has {len(optimizer.param_groups)}"
+            )
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy

@@ -43,3 +43,16 @@ def test_lbfgs_is_refused_in_a_trace():
     optimizer = static.optim.LBFGS([p])
     with pytest.raises(TraceError, match="compile the closure, and call"):
         static.function(lambda: optimizer.step(lambda: (p * p).sum()))()
+
+
+def test_lbfgs_takes_a_gradient_of_zero():
+    p = tw.nn.Parameter([1.0])
+    optimizer = tw.optim.LBFGS([p], lr=0.5, tolerance_grad=-1.0)  # which would otherwise end it
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * 0).sum()
+        loss.backward()
+        return loss
+
+    assert (optimizer.step(closure).item(), p.tolist()) == (0, [1])

@@ -21,14 +21,22 @@ def test_how_pytorch_carries_out_a_step_changes_nothing():
     assert run() == run(foreach=True) == run(fused=True) == run(foreach=False, capturable=True)
 
 
+OPTIMISERS = [
+    ("SGD", {"momentum": 0.5}), ("SGD", {"momentum": 0.5, "nesterov": True, "weight_decay": 0.1}), ("Adam", {}),
+    ("Adam", {"amsgrad": True}), ("AdamW", {"amsgrad": True}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {}),
+    ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}), ("Adadelta", {}), ("ASGD", {}), ("Rprop", {}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("engine", [tw, static])
-def test_gradients_go_through_differentiable_steps(engine):
-    """The derivative of the loss after two steps of momentum with respect to where they began."""
+@pytest.mark.parametrize(("name", "options"), OPTIMISERS)
+def test_gradients_go_through_differentiable_steps(engine, name, options):
+    """The derivative of the parameters after two steps with respect to where these began."""
     start = engine.tensor([1.0, -2.0], dtype=engine.float64, requires_grad=True)
 
     def after(start):
         p = start.clone()
-        optimizer = engine.optim.SGD([p], lr=0.1, momentum=0.5, differentiable=True)
+        optimizer = getattr(engine.optim, name)([p], lr=0.1, differentiable=True, **options)
         for _ in range(2):
             p.grad = p.clone() ** 3
             optimizer.step()
