@@ -230,3 +230,13 @@ def test_a_scheduler_inside_a_traced_function_is_refused():
 def test_mistakes(make, text):
     with pytest.raises(ArgumentError, match=text):
         make(optimizer(momentum=0.9))
+
+
+def test_an_epoch_that_is_given_is_warned_of():
+    opt = tw.optim.SGD([tw.nn.Parameter([1.0])], lr=1.0)
+    scheduler = ls.ExponentialLR(opt, 0.5)
+    with pytest.warns(UserWarning, match="epoch parameter in `scheduler.step"):
+        scheduler.step(3)
+    assert opt.param_groups[0]["lr"] == 0.125
+    with pytest.raises(ValueError, match="swa_lr must have the same length"):
+        tw.optim.swa_utils.SWALR(opt, [1.0, 0.1])

@@ -8,6 +8,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, NotDefinedError, TraceError
 from common.core.int_arguments import mapping
 from common.core.pickling import FunctionHolder
+from common.core.source_lines import warn_user
 from common.optim.group import ParameterGroup
 from common.optim.optimizer import Optimizer
 
@@ -62,12 +63,17 @@ class LRScheduler(FunctionHolder):
         return [self.lr_at(i, self.last_epoch) for i in range(len(self.base_lrs))]
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to one.
+        """Go to the next epoch, or to one, which PyTorch no longer wants and this warns of.
 
         Raises
         ------
         TraceError : inside a traced function, where it would run once per trace.
         """
+        if epoch is not None:
+            warn_user(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
+                "Please use `scheduler.step()` to step the scheduler. Where an epoch is given, the rates are its own"
+            )
         self.go_to(self.last_epoch + 1 if epoch is None else epoch)
 
     def go_to(self, epoch: int) -> None:
