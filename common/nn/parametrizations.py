@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from common.core import mode
@@ -37,19 +38,31 @@ class _WeightNorm(Module):
         return self._norm(weight), weight
 
 
+def _rename(names: dict[str, str], module: Module, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+    """Give what states of PyTorch's former hooks hold, `weight_g` for example, the names of a parametrization."""
+    for former, name in names.items():
+        if prefix + former in state:
+            state[prefix + name] = state.pop(prefix + former)
+
+
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Train a weight as its length and its direction: ``g v / |v|``.
 
     Parameters
     ----------
-    module, name : see `register_parametrization`; ``original0`` is g, ``original1`` v.
+    module, name : see `register_parametrization`; ``original0`` is g, ``original1`` v. A state with ``weight_g`` and
+        ``weight_v`` can be loaded.
     dim : the dimension with a length each; None for one length.
 
     References
     ----------
     Salimans and Kingma, Weight normalization, 2016.
     """
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    there = f"parametrizations.{name}"
+    names = {f"{name}_g": f"{there}.original0", f"{name}_v": f"{there}.original1"}
+    module.register_load_state_dict_pre_hook(partial(_rename, names))
+    return module
 
 
 class _SpectralNorm(Module):
@@ -99,7 +112,8 @@ def spectral_norm(
 
     Parameters
     ----------
-    module, name : see `register_parametrization`.
+    module, name : see `register_parametrization`. A state with ``weight_orig``, ``weight_u`` and ``weight_v`` can be
+        loaded.
     n_power_iterations : iterations each time that the weight is read in training.
     eps : least norm.
     dim : the rows of the matrix; 0, and 1 for transposed convolutions.
@@ -117,7 +131,11 @@ def spectral_norm(
         raise ArgumentError(f"Module '{type(module).__name__}' has no parameter or buffer with name '{name}'")
     if dim is None:
         dim = int(type(module).__name__.startswith("ConvTranspose"))
-    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    there = f"parametrizations.{name}"
+    names = {f"{name}_orig": f"{there}.original", f"{name}_u": f"{there}.0._u", f"{name}_v": f"{there}.0._v"}
+    module.register_load_state_dict_pre_hook(partial(_rename, names))
+    return module
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
