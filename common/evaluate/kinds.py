@@ -21,7 +21,7 @@ from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.native_results import in_a_row, in_python, on_arrays, view_of
 from common.evaluate.specialise import Recipe, prepares
-from common.kernels.arrays.copying import reversed_source
+from common.kernels.arrays.copying import copy_args, copy_source, reversed_source
 
 Run = Callable[..., Any]
 _empty = np.empty
@@ -95,14 +95,14 @@ def _loop(
     lies = where_they_lie if name not in REGISTRY or not REGISTRY[name].versions else _in_order
 
     def general(*arrays: np.ndarray) -> np.ndarray:
+        if name == "clone":  # in one pass
+            return _copied(arrays[0], shape, out_dtype)
         if turns and any(kernels.is_turned(x) for x in arrays):
             letters = ["t" if kernels.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
             call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)))
             out = _empty(shape, out_dtype)
             call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
             return out
-        if name == "clone":  # in one pass
-            return _copied(arrays[0], shape, out_dtype)
         if found := lies(arrays, classes, shape, ints):
             lying, sizes = found
             out = _empty(shape, out_dtype)
@@ -179,9 +179,24 @@ def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return out
 
 
+def _is_turned(x: np.ndarray) -> bool:
+    """Whether elements follow each other, forward or backward, in another dimension than the last one."""
+    steps = [abs(s) for s in x.strides]
+    return x.itemsize in steps and x.flags.aligned and not any(s % x.itemsize for s in steps)
+
+
 def _copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """A copy of an array that is not contiguous, or is repeated to `shape`; numpy goes backwards one by one."""
+    """A copy of an array that is not contiguous, or is repeated to `shape`; numpy goes backwards one by one, and
+    transposes one by one.
+    """
     out = _empty(shape, dtype)
+    if x.shape == shape and out.size >= _WORTH and abs(x.strides[-1]) != dtype.itemsize and _is_turned(x):
+        ways = tuple([slice(None, None, -1 if s == -dtype.itemsize else 1) for s in x.strides])
+        source, target = x[ways], out[ways]
+        steps = ([s // dtype.itemsize for s in y.strides] for y in (source, target))
+        args = copy_args(shape, 0, next(steps), 0, next(steps))
+        kernels.compiled(copy_source(dtype), "copy")(source, target, *args)
+        return out
     if x.shape == shape and shape and shape[-1] >= _LONG and x.strides[-1] == -dtype.itemsize:
         forward = x[..., ::-1]
         if forward.flags.carray:

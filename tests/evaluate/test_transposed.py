@@ -1,10 +1,13 @@
 """Loops that read transposed matrices where they lie give what numpy gives, for sizes off the tiles and all layouts."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import dynamic as tw
 from common.evaluate import kernels as eager_kernels
+from common.evaluate import kinds
 from tests.helpers.proofs import each
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
@@ -55,3 +58,17 @@ def test_it_is_not_copied(monkeypatch):
     x = tw.tensor(np.ones((83, 71)))
     (x.T + tw.tensor(np.ones((71, 83)))).numpy()
     assert seen == ["tf"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int16", "uint8"])
+@pytest.mark.parametrize("shape", [(70, 90), (17, 33, 19), (3, 5, 40, 21), (8192, 1), (1, 5000)])
+def test_copies_of_turned_and_reversed_arrays(shape, dtype):
+    """In registers, square by square, and by other ways where elements are apart."""
+    x = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
+    for order in itertools.permutations(range(len(shape))):
+        for ways in itertools.product((1, -1), repeat=len(shape)):
+            y = x.transpose(order)[tuple(slice(None, None, way) for way in ways)]
+            for z in (y, y[..., ::2]):
+                copy = kinds._copied(z, z.shape, z.dtype)
+                assert copy.flags.c_contiguous
+                assert np.array_equal(copy, z)

@@ -62,6 +62,12 @@ def value_bits(value: Any, dtype: Any) -> int:
     return pattern - (1 << 64 if pattern >= 1 << 63 else 0)
 
 
+_AT_ONCE, _WRITTEN = 16, 2048
+"""Rows of a transposed copy that are written together, or elements of short ones: more rows may share few places of the
+cache.
+"""
+
+
 # ---------------------------------------------------------------- strided copies
 def merge_dims(shape: Sequence[Any], *strides: Sequence[Any]) -> tuple[list[Any], ...]:
     """Merge neighbouring dimensions that all arrays walk in one stride, and drop those of length 1.
@@ -110,7 +116,7 @@ def copy_args(
 
 
 def copy_source(dtype: Any) -> str:
-    """Return the kernel that copies between strided arrays; transposing ones go tile by tile."""
+    """Return the kernel that copies between strided arrays; it transposes in registers, or else tile by tile."""
     kind = bits_of(dtype)
     return f"""def copy(bufs, args):
     x = buffer(bufs, 0, {kind})
@@ -150,6 +156,10 @@ def copy_source(dtype: Any) -> str:
                 q = q0 + i * q2
                 for j in range(across):
                     out[q + j] = value
+        elif p2 == 1 and q1 == 1:
+            some = max({_AT_ONCE}, {_WRITTEN} // max(across, 1))
+            for i in range(0, down, some):
+                turn_rows(out, q0 + i * q2, x, p0 + i, q2, p1, min(some, down - i), across)
         else:
             tile = {_TILE} if p2 * p2 < p1 * p1 else max(down, across, 1)
             for i0 in range(0, down, tile):

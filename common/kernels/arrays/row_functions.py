@@ -63,6 +63,7 @@ from common.kernels.arrays.convolutions import KERNELS
 from common.kernels.arrays.sorting import sort_key
 
 _SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
+_BITS = tuple(map(np.dtype, ("uint16", "uint32", "uint64")))  # of elements that are only moved
 _ORDERED = (*_SUMMED, *map(np.dtype, ("int32", "int16", "int8", "bool")))
 
 
@@ -116,7 +117,7 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
-        _define("turn_rows", "bibiiiii", _in("turned_rows", "turn_rows"))._replace(dtypes=SUPPORTED),
+        _define("turn_rows", "bibiiiii", _in("turned_rows", "turn_rows"))._replace(dtypes=(*SUPPORTED, *_BITS)),
         _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
         _define("start_products", "biii", _of_products(fold_rows.start_columns)),
         _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),
