@@ -227,7 +227,7 @@ def _positions(x: Any, function: str, as_tuple: bool) -> Any:
         return tuple(lift(places) for places in found)
     if array.ndim == 0:
         return lift(np.empty((int(bool(array)), 0), np.int64))
-    return lift(np.stack(found, 1))
+    return lift(found[0].reshape(-1, 1) if len(found) == 1 else np.stack(found, 1))
 
 
 def require_mask(op: str, mask: Any) -> None:
