@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from common.core.errors import ArgumentError
+from common.core.int_arguments import mapping
+
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that repeats one value `n` times in a tuple; several values become a tuple as they are.
@@ -29,7 +32,16 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     ----------
     state_dict : as from `Module.state_dict`.
     prefix : with its dot; names without it stay.
+
+    Raises
+    ------
+    ArgumentError : something that is no dictionary of names, or no prefix.
     """
+    own = "consume_prefix_in_state_dict_if_present"
+    mapping(state_dict, own, "state_dict")
+    for what, x in [("prefix", prefix), *(("state_dict", name) for name in state_dict)]:
+        if not isinstance(x, str):
+            raise ArgumentError(f"{own}(): names in argument '{what}' must be str, not {type(x).__name__}")
     for name in [name for name in state_dict if name.startswith(prefix)]:
         state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
     metadata = getattr(state_dict, "_metadata", {})

@@ -110,6 +110,10 @@ def test_prefixes_of_wrappers_are_taken_away(engine):
     assert set(wrapped) == {"weight", "bias"}
     assert wrapped._metadata == {"": {"version": 1}}
     net.load_state_dict(wrapped)
+    consume = engine.nn.modules.utils.consume_prefix_in_state_dict_if_present
+    for state, prefix in ((None, "a."), ({"a.b": 1}, None), ({5: 1}, "a."), (engine.ones(2), "a.")):
+        with pytest.raises(TypeError, match=r"consume_prefix_in_state_dict_if_present\(\)"):
+            consume(state, prefix)
     with pytest.raises(TypeError, match="dict-like, got list"):
         net.load_state_dict([])
 
