@@ -34,7 +34,7 @@ def test_maxima_of_windows(window, dtype):
     if dtype is np.float32:
         x[rng.random(x.shape) < 0.1] = np.nan
         x[rng.random(x.shape) < 0.1] = -0.0
-    kernel = compiled(max_source(dtype, size, stride, dilation), "window_max")
+    kernel = compiled(max_source(dtype, size, stride, dilation, padding), "window_max")
     for ceil in (False, True):
         count = count_of(window, ceil)
         found = np.empty((2, 3, *count), np.int64)
@@ -69,7 +69,7 @@ def test_sums_and_additions_of_windows_are_made_in_order(window, dtype):
         args = window_args(1, sizes, (size, count, stride, padding, dilation))
         x, g = ((5 * rng.standard_normal(shape)).astype(dtype) for shape in (sizes, count))
         total, places = np.full(count, 7, dtype), np.full(sizes, 7, dtype)
-        compiled(sum_source(dtype), "window_sum")(x, total, *args)
+        compiled(sum_source(dtype, size, stride, dilation), "window_sum")(x, total, *args)
         compiled(add_source(dtype), "window_add")(g, places, *args)
         expected = in_order(x, g, sizes, size, count, stride, padding, dilation)
         assert_all_same_bits([total, places], [g, expected], f"windows of {sizes}")

@@ -18,7 +18,7 @@ elements of one, and begin so far before the image (padding). Windows of size 0 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -28,7 +28,7 @@ from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
 
 UNROLLED = 27
-"""Elements of a window up to which its maximum is found without loops."""
+"""Elements of a window up to which its maximum, or its sum, is found without loops."""
 
 __all__ = [
     "UNROLLED", "add_source", "column_args", "columns_source", "from_columns_source", "max_source", "sum_source",
@@ -214,14 +214,24 @@ def _together(order: str, added: str) -> str:
     return _TOGETHER.format(order=order, one=one, two=two, more=more)
 
 
-def sum_source(dtype: Any) -> str:
-    """Return the kernel that adds up each window."""
+def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
+    """Return the kernel that adds up each window.
+
+    Parameters
+    ----------
+    size, stride, dilation : of windows. Small windows inside the image are added up without a loop, by these numbers.
+    """
     kind = buffer_dtype(dtype)
-    added = _together("args[6]", "out[q + c] = out[q + c] + x[PLACE]")
     body = f"total = {kind}(0)\n---\ntotal = total + x[p]\n---\nout[q + c] = total"
-    return f"def window_sum(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n" + (
-        _windows(body, f"for c in range(first, last):\n    out[q + c] = {kind}(0)\n{added}") + "    return 0\n"
-    )
+    head = f"def window_sum(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n"
+    if _is_small(size, stride, dilation):
+        count = prod(size)
+        places = _Places(size, stride, dilation, False)
+        total = " + ".join([f"{kind}(0)", *(f"x[{places.inside(i)}]" for i in range(count))])
+        return head + _unrolled(body, places, [f"out[q + c] = {total}"], [])
+    added = _together("args[6]", "out[q + c] = out[q + c] + x[PLACE]")
+    zeros = f"for c in range(first, last):\n    out[q + c] = {kind}(0)\n"
+    return head + _windows(body, zeros + added) + "    return 0\n"
 
 
 def add_source(dtype: Any) -> str:
@@ -235,12 +245,14 @@ def add_source(dtype: Any) -> str:
     )
 
 
-def max_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
+def max_source(
+    dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], padding: Sequence[Any]
+) -> str:
     """Return the kernel that finds the maximum of each window.
 
     Parameters
     ----------
-    size, stride, dilation : of windows. Small windows inside the image are read without a loop, by these numbers.
+    size, stride, dilation, padding : of windows. Small windows are read without a loop, by these numbers.
     """
     kind = buffer_dtype(dtype)
     floating = np.dtype(dtype).kind == "f"
@@ -248,46 +260,100 @@ def max_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
     body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q + c] = best - base"
     head = f"def window_max(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, int64)\n"
-    if not all(type(k) is int for k in (*size, *stride, *dilation)) or not 1 <= prod(size) <= UNROLLED:
+    if not _is_small(size, stride, dilation):
         return head + _windows(body) + "    return 0\n"
-    return head + _unrolled(body, floating, size, stride, dilation)
+    places = _Places(size, stride, dilation, any(type(p) is not int or p for p in padding))
+    cut = [] if places.apart else _compared(places.clamped, prod(size), floating)
+    return head + _unrolled(body, places, _compared(places.inside, prod(size), floating), cut)
 
 
-def _unrolled(
-    body: str, floating: bool, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> str:
-    """The rest of ``window_max`` for windows of so few elements that all are compared without a loop."""
-    (kd, kh, kw), (sd, sh, sw), (dd, dh, dw) = size, stride, dilation
-    offsets = [(z * dd, y * dh, v * dw) for z in range(kd) for y in range(kh) for v in range(kw)]
-    before, inner, after = (text.splitlines() for text in body.split("---\n"))
-    named = [f"o{i} = ({z} * h + {y}) * w + {v}" for i, (z, y, v) in enumerate(offsets)]
-    compared = [f"p = row + c * {sw}", "m0 = x[p]", "at0 = p - base"]
-    for i in range(1, len(offsets)):
+def _is_small(*numbers: Sequence[Any]) -> bool:
+    """Whether windows of this size, stride and dilation are known and have so few elements that no loop is needed."""
+    return all(type(k) is int for three in numbers for k in three) and 1 <= prod(numbers[0]) <= UNROLLED
+
+
+def _compared(place: Callable[[int], str], count: int, floating: bool) -> list[str]:
+    """Lines that compare the elements of a window one after the other."""
+    lines = [f"p0 = {place(0)}", "m0 = x[p0]", "at0 = p0 - base"]
+    for i in range(1, count):
         nan = f" or v{i} != v{i}" if floating else ""
-        compared += [f"v{i} = x[p + o{i}]", f"t{i} = v{i} > m{i - 1}{nan}", f"m{i} = v{i} if t{i} else m{i - 1}",
-                     f"at{i} = p + o{i} - base if t{i} else at{i - 1}"]  # fmt: skip
+        lines += [f"p{i} = {place(i)}", f"v{i} = x[p{i}]", f"t{i} = v{i} > m{i - 1}{nan}",
+                  f"m{i} = v{i} if t{i} else m{i - 1}", f"at{i} = p{i} - base if t{i} else at{i - 1}"]  # fmt: skip
+    return [*lines, f"out[q + c] = at{count - 1}"]
+
+
+class _Places:
+    """Where the elements of small windows are, as expressions.
+
+    Attributes
+    ----------
+    apart : False if an element that is outside is replaced by the nearest inside, which is of the window too, and
+        neither before nor behind another one: in padded windows whose elements are next to each other.
+    rows : lines that set the rows ``r0, r1, ...`` of the windows of a row: where each begins, in column -padding.
+    """
+
+    def __init__(self, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], padded: bool) -> None:
+        self.size, self.stride, self.dilation = size, stride, dilation
+        self.apart = not padded or any(d > 1 < k for d, k in zip(dilation, size, strict=True))
+        self.columns = [v * dilation[2] for v in range(size[2])]
+        steps = [(z * dilation[0], y * dilation[1]) for z in range(size[0]) for y in range(size[1])]
+        each = [(f"z + {z}", f"y + {y}") for z, y in steps]
+        if not self.apart:
+            each = [(f"min(max({z}, 0), d - 1)", f"min(max({y}, 0), h - 1)") for z, y in each]
+        self.rows = [f"r{i} = base + (({z}) * h + {y}) * w - args[15]" for i, (z, y) in enumerate(each)]
+
+    def inside(self, i: int) -> str:
+        """Element i of window `c` whose columns are inside."""
+        row, column = divmod(i, len(self.columns))
+        return f"r{row} + c * {self.stride[2]} + {self.columns[column]}"
+
+    def clamped(self, i: int) -> str:
+        """Element i of window `c`, or the nearest one in its row."""
+        row, column = divmod(i, len(self.columns))
+        return f"r{row} + min(max(c * {self.stride[2]} + {self.columns[column]}, args[15]), args[15] + w - 1)"
+
+
+def _unrolled(body: str, places: _Places, whole: Sequence[str], cut: Sequence[str]) -> str:
+    """The rest of a kernel for windows of so few elements that all are handled without a loop.
+
+    Parameters
+    ----------
+    body : lines for windows that the image's border cuts, as in `_windows`.
+    whole : lines for window `c` of a row, whose elements are inside.
+    cut : lines for one that begins before the end of its row, and is cut; none if they are as those beyond.
+    """
+    (kd, kh, kw), (sd, sh, sw), (dd, dh, dw) = places.size, places.stride, places.dilation
+    before, inner, after = (text.splitlines() for text in body.split("---\n"))
+    known = "z < d and y < h"
+    if not cut:
+        known = f"z >= 0 and z + {(kd - 1) * dd} < d and y >= 0 and y + {(kh - 1) * dh} < h"
 
     def lines(text: Sequence[str], depth: int) -> str:
         return "".join(f"{'    ' * depth}{line}\n" for line in text)
 
+    ends: list[str] = []
+    if cut and sw > 1:  # elements of neighbours are apart, so vectors gather them anyway: those of the ends, too
+        whole, ends = cut, [f"if known and (ow - 1) * {sw} - args[15] < w:", "    first = 0", "    last = ow"]
+    slow = [*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
+            "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
+            "            p = base + (z * h + y) * w + v",
+            *(f"            {line}" for line in inner), *after]  # fmt: skip
+    if cut:
+        slow = [f"if known and c * {sw} - args[15] < w:", *(f"    {line}" for line in cut), "else:",
+                *(f"    {line}" for line in slow)]  # fmt: skip
     return (
         lines(["d = args[1]", "h = args[2]", "w = args[3]", "od = args[7]", "oh = args[8]", "ow = args[9]", "wide()",
                f"left = min((args[15] + {sw - 1}) // {sw}, ow)", "right = left",
                f"room = w + args[15] - {(kw - 1) * dw + 1}", "if room >= 0:",
-               f"    right = max(left, min(ow, room // {sw} + 1))", *named, "q = 0",
+               f"    right = max(left, min(ow, room // {sw} + 1))", "q = 0",
                "for plane in range(args[0]):", "    base = plane * d * h * w", "    for a in range(od):"], 1)
         + lines([*_limits("a", "d", "od", 0), "for b in range(oh):"], 3)
         + lines([*_limits("b", "h", "oh", 1), f"z = a * {sd} - args[13]", f"y = b * {sh} - args[14]",
-                 f"whole = z >= 0 and z + {(kd - 1) * dd} < d and y >= 0 and y + {(kh - 1) * dh} < h",
-                 "first = left if whole else ow", "last = right if whole else ow",
-                 "row = base + (z * h + y) * w - args[15]", "for c in range(first, last):"], 4)
-        + lines([*compared, f"out[q + c] = at{len(offsets) - 1}"], 5)
+                 f"known = {known}", "first = left if known else ow", "last = right if known else ow", *places.rows,
+                 *ends, "for c in range(first, last):"], 4)
+        + lines(whole, 5)
         + lines(["for side in range(2):", "    start = 0 if side == 0 else last",
-                 "    end = first if side == 0 else ow",
-                 "    for c in range(start, end):"], 4)
-        + lines([*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
-                 "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
-                 "            p = base + (z * h + y) * w + v", *(f"            {line}" for line in inner),
-                 *after], 6)
+                 "    end = first if side == 0 else ow", "    for c in range(start, end):"], 4)
+        + lines(slow, 6)
         + lines(["q += ow"], 4) + lines(["return 0"], 1)
     )  # fmt: skip

@@ -130,7 +130,8 @@ from_columns_: Op = kernel(
 def _window_call(name: str, shape: Any, dtype: Any, attrs: dict[str, Any]) -> NativeCall:
     from common.kernels.arrays import windows
 
-    baked = [attrs[key] for key in ("size", "stride", "dilation")] if name == "max" else []
+    known = {"add": 0, "sum": 3, "max": 4}[name]  # what a kernel is written for
+    baked = [attrs[key] for key in ("size", "stride", "dilation", "padding")[:known]]
     source = getattr(windows, f"{name}_source")(dtype, *baked)
     return NativeCall(source, f"window_{name}", windows.window_args(numel(shape[:2]), shape[2:], _given(attrs)))
 
