@@ -162,6 +162,8 @@ class Vectors(LaneMemory, ABC):
         kinds = [self.variables[name].kind for name in names if name in self.variables]
         dtypes = [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
+        if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
+            sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
         return min(BYTES // max(sizes), MOST)
 
     def _mask(self, now: Register, stop: Register, lanes: int) -> str:

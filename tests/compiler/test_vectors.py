@@ -171,6 +171,13 @@ def test_wide_elements_take_shorter_vectors():
     assert "fadd <8 x double>" in str(_translated(source_of(lines), "loop", "loop")[0])
 
 
+def test_short_integers_among_long_ones_fill_registers():
+    given = "h = buffer(bufs, 0, int32)\nk = buffer(bufs, 1, int64)\nn = args[0]\n"
+    source = source_of(f"{given}for i in range(n):\n    t = mul(h[i], h[i])\n    k[i] = to_int64(t)")
+    text = str(_translated(source.replace(BUFFERS, "def loop(bufs, args):\n"), "loop", "loop")[0])
+    assert "mul <16 x i32>" in text
+
+
 @pytest.mark.parametrize(("to", "of", "vectors"), [("y", "x", ["<16 x float>"]), ("e", "d", ["<8 x double>"] * 2)])
 def test_iterations_that_the_text_counts_need_no_loop(to, of, vectors):
     inside = ["c = k + i", f"{to}[i] = add({to}[i], {of}[c])"]
