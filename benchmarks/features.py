@@ -140,15 +140,14 @@ def promotion_row(seconds: float) -> FeatureTime:
 def write_row(seconds: float) -> FeatureTime:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
-    from common.tensor import write_log
     from dynamic.eager import writing_kernels
 
     x, one = tw.tensor(np.ones(8, np.float32)), tw.tensor(np.ones(8, np.float32))
     multiply: Any = x.mul_
     with tw.no_grad():
         calls = {
-            "on": inside(often(multiply, one), writing_kernels, "log_write", write_log.log_write),
-            "off": inside(often(multiply, one), writing_kernels, "log_write", lambda *_: None),
+            "on": inside(often(multiply, one), writing_kernels, "_log", writing_kernels._log),
+            "off": inside(often(multiply, one), writing_kernels, "_log", lambda *_: None),
         }
         times = fastest(calls, seconds)
     return FeatureTime("log of writes (versions)", "x.mul_(y)", times["on"], times["off"])
