@@ -51,7 +51,12 @@ MISTAKES = {
     "dtypes of mm": (lambda tw, x: tw.mm(x, tw.transpose(x, 0, 1) > 0), (X,), errors.DTypeError, "same dtype"),
     "dtype of indices": (lambda tw, x: tw.gather(x, 1, x), (X,), errors.DTypeError, "int32/int64"),
     "mean of ints": (lambda tw, i: tw.mean(i), (IDS,), errors.DTypeError, "floating point"),
-    "labels of floats": (lambda tw, x: tw.cross_entropy(x, tw.sum(x, 1)), (X,), errors.DTypeError, "int64 or int32"),
+    "labels of floats": (
+        lambda tw, x: tw.cross_entropy(x, tw.sum(x, 1)),
+        (X,),
+        errors.DTypeError,
+        "int64, int32 or uint8",
+    ),
     "too few labels": (lambda tw, x, i: tw.cross_entropy(x, i[:2]), (X, IDS), errors.ShapeError, "batch"),
     "reduction": (lambda tw, x, i: tw.cross_entropy(x, i, reduction="avg"), (X, IDS), errors.ArgumentError, "avg"),
     "layer_norm": (lambda tw, x: tw.layer_norm(x, 5), (X,), errors.ShapeError, "normalized_shape"),

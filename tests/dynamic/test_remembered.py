@@ -207,7 +207,7 @@ def test_a_line_forgets_what_nothing_reads_any_more():
 def test_modules_remember_their_functions(monkeypatch):
     learn, made = remembered._learnt, []
     monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
-    x = wrap(np.random.default_rng(0).normal(size=(2, 4, 6, 5)).astype(np.float32))
+    x = wrap(np.random.default_rng(0).normal(size=(3, 4, 6, 11)).astype(np.float32))  # sizes of this test only
     nn = dynamic.nn
     for module in (
         nn.GroupNorm(2, 4), nn.BatchNorm2d(4), nn.BatchNorm2d(4).eval(), nn.AdaptiveAvgPool2d((4, 4)), nn.MaxPool2d(2),

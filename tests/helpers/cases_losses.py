@@ -43,7 +43,7 @@ case("cross_entropy", lambda x, t, w: F.cross_entropy(x, t, w, label_smoothing=0
      Unit("n", 5, 2), P(5))  # fmt: skip
 for _how in ("mean", "sum", "none"):
     case("l1_loss", lambda x, y, how=_how: F.l1_loss(x, y, how), X("n", 3), X("n", 3))
-    case("smooth_l1_loss", lambda x, y, how=_how: F.smooth_l1_loss(x, y, how, 0.5), X("n", 3), X(3))
+    case("smooth_l1_loss", lambda x, y, how=_how: F.smooth_l1_loss(x, y, how, 0.5), X("n", 3), X("n", 3))
     case("huber_loss", lambda x, y, how=_how: F.huber_loss(x, y, how, 0.7), X("n", 3), X("n", 3))
     case("kl_div", lambda x, t, how=_how: F.kl_div(x, t, how), X("n", 3), Unit("n", 3))
 case("smooth_l1_loss", lambda x, y: F.smooth_l1_loss(x, y, beta=0), X("n", 3), X("n", 3))

@@ -81,7 +81,9 @@ def attempt(f: Callable[[], Any]) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", r"Implicit dimension choice|(\w+_)?dropout[123]d: Received a")
+            warnings.filterwarnings(
+                "ignore", r"Implicit dimension choice|.*Received a \d-D input to|Using a target size"
+            )
             return Outcome([_plain(x) for x in flatten(f())[0]], None)
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -182,12 +182,10 @@ binary_ = composite(
 )  # fmt: skip
 
 
-def _same_shape(name: str, input: Any, target: Any) -> None:
+def _same_shape(told: str, input: Any, target: Any) -> None:
+    """Refuse other sizes in PyTorch's words, which differ from one loss to the next."""
     if input.ndim != target.ndim or any(m != n for m, n in zip(input.shape, target.shape, strict=True)):
-        raise ShapeError(
-            f"{name}(): Using a target size ({tuple(target.shape)}) that is different to the input size "
-            f"({tuple(input.shape)}) is not possible: make them the same size"
-        )
+        raise ShapeError(told.format(tuple(target.shape), tuple(input.shape)))
 
 
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
@@ -207,7 +205,8 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     ArgumentError : another value of `reduction`; or an element of input or target is not in [0, 1]: in a compiled
         program when it runs.
     """
-    _same_shape("binary_cross_entropy", input, target)
+    _same_shape("binary_cross_entropy(): Using a target size ({}) that is different to the input size ({}) is not "
+                "possible: make them the same size", input, target)  # fmt: skip
     refuse("binary_cross_entropy", input)
     if target.dtype.kind != "f":  # the rules compute with operands of float dtypes
         target = of_dtype(target, input.dtype)
@@ -242,7 +241,8 @@ def binary_cross_entropy_with_logits(
     >>> tw.binary_cross_entropy_with_logits(tw.tensor([0.0, 200.0]), tw.tensor([1.0, 0.0]), reduction="none")
     tensor([  0.6931, 200.0000])
     """
-    _same_shape("binary_cross_entropy_with_logits", input, target)
+    _same_shape("binary_cross_entropy_with_logits(): Target size ({}) must be the same as input size ({})",
+                input, target)  # fmt: skip
     for name, x in (("input", input), ("target", target)):
         if x.dtype.kind != "f":
             raise DTypeError(
