@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from common.core.dtypes import float64
 from common.core.errors import ArgumentError
 from common.distributions import constraints
 from common.distributions.categories import Categorical
@@ -15,6 +16,8 @@ from common.distributions.transformed import TransformedDistribution
 from common.distributions.vector_transforms import StickBreakingTransform
 from common.ops import functional as F
 from common.random.counts import by_quantile
+from common.random.generator import draw
+from common.tensor.create import lift
 
 
 class Dirichlet(ExponentialFamily):
@@ -40,11 +43,14 @@ class Dirichlet(ExponentialFamily):
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:], validate_args)
 
     def _draw(self, shape: Shape) -> Any:
-        a = self.concentration
-        rest = F.flip(F.cumsum(F.flip(a, (-1,)), -1), (-1,))[..., 1:]
-        z = by_quantile("beta_quantile", (*shape[:-1], shape[-1] - 1), a[..., :-1], rest)
-        left = F.pad(F.cumprod(1 - z, -1), (1, 0), value=1.0)
-        return F.clamp(F.pad(z, (0, 1), value=1.0) * left, min=float(limits(a).tiny))
+        a, shape = self.concentration.to(float64), (*shape[:-1], shape[-1] - 1)
+        first, rest = a[..., :-1], F.flip(F.cumsum(F.flip(a, (-1,)), -1), (-1,))[..., 1:]
+        u = lift(draw("rand", shape, float64, None))
+        z = by_quantile("beta_quantile", shape, first, rest, u=u)
+        small = by_quantile("beta_quantile", shape, rest, first, u=1 - u)  # 1 - z has lost its digits where z is near 1
+        left = F.pad(F.cumprod(F.where(z > 0.5, small, 1 - z), -1), (1, 0), value=1.0)
+        y = (F.pad(z, (0, 1), value=1.0) * left).to(self.concentration.dtype)
+        return F.clamp(y, min=float(limits(y).tiny))
 
     def _total(self) -> Any:
         return F.sum(self.concentration, -1)

@@ -21,11 +21,16 @@ from common.tensor.create import lift
 assert quantile_draws  # defines the ops
 
 
-def by_quantile(name: str, shape: Any, *operands: Any, generator: Generator | None = None) -> Any:
-    """A draw of a shape by the op `name`, of operands that broadcast to the shape, in the first one's dtype."""
+def by_quantile(name: str, shape: Any, *operands: Any, generator: Generator | None = None, u: Any = None) -> Any:
+    """A draw of a shape by the op `name`, of operands that broadcast to the shape, in the first one's dtype.
+
+    Parameters
+    ----------
+    u : the uniform numbers, float64, of that shape; drawn if None.
+    """
     op: Op = REGISTRY[name]
     shape = tuple(shape)
-    u = lift(draw("rand", shape, float64, generator))
+    u = lift(draw("rand", shape, float64, generator)) if u is None else u
     wide = [F.broadcast_to(x.to(float64), shape) for x in operands]
     return op(*wide, u).to(operands[0].dtype)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.stats as stats
+from scipy import special, stats
 
 import dynamic
 import static
 from common.core.errors import ArgumentError, NotDefinedError
-from tests.bits import assert_same_bits
+from tests.bits import assert_all_same_bits, assert_same_bits
 
 d = dynamic.distributions
 X, COUNTS = np.array([0.15, 0.4, 0.9]), np.array([0.0, 2.0, 5.0])
@@ -307,3 +307,25 @@ def test_parameters_and_values_are_checked():
 def test_densities_without_a_maximum_have_no_mode():
     found = dynamic.distributions.Weibull(2.0, dynamic.tensor([0.5, 1.0, 2.0])).mode
     np.testing.assert_allclose(found, [np.nan, 0, 2 * np.sqrt(0.5)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("a", [[0.5, 0.4, 0.1], [0.1, 0.1, 0.1], [0.02, 0.01, 0.1]])
+def test_small_parts_of_dirichlet_draws_keep_their_digits(a):
+    """Means of logarithms are those of the definition, and derivatives of means; bits are equal in both engines."""
+    found = []
+    for tw in (dynamic, static):
+        tw.manual_seed(5)
+        concentration = tw.tensor(a, dtype=tw.float64, requires_grad=True)
+        y = tw.distributions.Dirichlet(concentration).rsample((3000,))
+        found.append(
+            np.stack([np.asarray(tw.autograd.grad(x, concentration, retain_graph=True)[0]) for x in y.mean(0)])
+        )
+        found.append(np.asarray(y.detach()))
+    slopes, draws, *others = found
+    assert_all_same_bits(others, [slopes, draws], "Dirichlet")
+    total = np.sum(a)
+    wanted = np.eye(3) / total - np.array(a)[:, None] / total**2
+    assert np.abs(slopes - wanted).max() < 0.15 * np.abs(wanted).max()
+    logs, exact = np.log(draws), special.digamma(a) - special.digamma(total)
+    if min(a) > 0.05:  # else some lie below the range of float64
+        assert np.all(np.abs(logs.mean(0) - exact) < 5 * logs.std(0) / np.sqrt(len(logs)))

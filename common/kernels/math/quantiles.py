@@ -15,10 +15,11 @@ STEP = 5e-3
 
 
 def _slope(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
-    """The derivative of f by the logarithm of its argument, by differences."""
+    """The derivative of f by the logarithm of its argument, by differences; 0 where f has left the range of float64."""
     near = f(a * np.exp(STEP)) - f(a * np.exp(-STEP))
     far = f(a * np.exp(2 * STEP)) - f(a * np.exp(-2 * STEP))
-    return np.asarray((8 * near - far) / (12 * STEP))
+    slope = (8 * near - far) / (12 * STEP)
+    return np.where(np.isfinite(slope), slope, 0)
 
 
 def gamma_quantile(a: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -42,23 +43,28 @@ def beta_quantile(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.asarray(betaincinv(a, b, u))
 
 
+def _parts(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x and 1 - x to all digits, of the quantile x."""
+    return beta_quantile(a, b, u), beta_quantile(b, a, 1 - u)
+
+
 def _log_odds(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
-    x = beta_quantile(a, b, u)
-    return np.log(x) - np.log1p(-x)
+    x, rest = _parts(a, b, u)
+    return np.log(x) - np.log(rest)
 
 
 def beta_quantile_by_a(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The derivative of `beta_quantile` by its first parameter."""
-    x = beta_quantile(a, b, u)
+    x, rest = _parts(a, b, u)
     slope = _slope(lambda c: _log_odds(c, b, u), a)
-    return np.where((x > 0) & (x < 1), x * (1 - x) * slope / a, 0)
+    return np.where((x > 0) & (rest > 0), x * rest * slope / a, 0)
 
 
 def beta_quantile_by_b(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The derivative of `beta_quantile` by its second parameter."""
-    x = beta_quantile(a, b, u)
+    x, rest = _parts(a, b, u)
     slope = _slope(lambda c: _log_odds(a, c, u), b)
-    return np.where((x > 0) & (x < 1), x * (1 - x) * slope / b, 0)
+    return np.where((x > 0) & (rest > 0), x * rest * slope / b, 0)
 
 
 def poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
