@@ -235,6 +235,8 @@ def _dtype(dtype: Any) -> np.dtype:
 def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: bool) -> Any:
     from common.ops.create.creation import known_sizes
 
+    if not hasattr(of, "draw"):
+        raise ArgumentError(f"{name}(): argument 'generator' must be Generator, not {type(of).__name__} ({of!r})")
     shape, wanted = known_sizes(sizes, size), _dtype(dtype)
     y = of.draw(name, shape, wanted)
     if plain:
@@ -314,11 +316,9 @@ def randint_like(
     ------
     ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype.
     """
-    from common.tensor.arrays import dtype_or
-
     if last is None:
         first, last = 0, first  # randint_like(input, high)
-    wanted = dtype_or(dtype, x.dtype)
+    wanted = x.dtype if dtype is None else _dtype(dtype)
     first, last = _bounds(first, last, wanted, "randint_like")
     return integers(first, last, tuple(x.shape), wanted, generator)
 

@@ -126,6 +126,7 @@ ValueError | float(ones(3)) | a Tensor with 3 elements cannot be converted
 RuntimeError | load(tw, {}) | Missing key(s) in state_dict: "weight",
 RuntimeError | load(tw, {"weight": ones(5, 5), "bias": ones(2)}) | size mismatch for weight: copying a param
 RuntimeError | load(tw, {**line().state_dict(), "x": ones(2)}) | Unexpected key(s) in state_dict: "x".
+TypeError | tw.randn_like(ones(2), None, 3) | argument 'generator' must be Generator
 TypeError | load(tw, 3) | Expected state_dict to be dict-like, got int
 ValueError | tw.optim.SGD([], lr=0.1) | optimizer got an empty parameter list
 TypeError | tw.optim.SGD(ones(2, requires_grad=True), lr=0.1) | params argument given to the optimizer should
