@@ -236,7 +236,7 @@ def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: 
     from common.ops.create.creation import known_sizes
 
     if not hasattr(of, "draw"):
-        raise ArgumentError(f"{name}(): argument 'generator' must be Generator, not {type(of).__name__} ({of!r})")
+        raise TypeError(f"argument 'generator' must be Generator, not {type(of).__name__}")
     shape, wanted = known_sizes(sizes, size), _dtype(dtype)
     y = of.draw(name, shape, wanted)
     if plain:
