@@ -68,7 +68,7 @@ NODE: Any = dynamic.autograd.graph.Node
             lambda: dynamic.func.linearize(lambda x: x * x, X)[1]("x"),
             "linearize: tangent 0 must be Tensor, not str ('x')",
         ),
-        (lambda: dynamic.randn_like(X, None, 3), "given generator=3"),
+        (lambda: dynamic.randn_like(X, None, 3), "argument 'generator' must be Generator"),
         (lambda: X + "a", "unsupported operand type(s) for +: 'Tensor' and 'str'"),
         (lambda: dynamic.zeros(2.5), "size(): argument 'size' must be int, not float (2.5)"),
         (lambda: X.reshape(2, "3"), "must be int, not str ('3')"),
