@@ -120,5 +120,11 @@ def index_of(x: Any, what: str) -> TensorBase:
     answer = scalar(x, f"fori_loop: {what}")
     if answer.dtype == bool_:
         raise DTypeError(f"fori_loop: {what} must be a number, not {answer.dtype}")
+    given = answer.payload if isinstance(x, TensorBase) else x
+    known: Any = given if answer.dtype.kind == "f" and isinstance(given, (float, np.floating, np.ndarray)) else 0
+    if not abs(known) <= 2**53:
+        raise ArgumentError(
+            f"fori_loop: {what} must be a number up to 2^53, from which on i + 1 is i, not {float(known)}"
+        )
     exact = answer.dtype == int64 or answer.dtype.kind == "f"
     return answer if exact else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)

@@ -150,6 +150,7 @@ ERRORS = {
     "branch dtypes": (lambda tw, x: tw.switch(0, [lambda: x, lambda: x > 1]), DTypeError, r"(?s)branches\[1\].*bool"),
     "carried shape": (lambda tw, x: tw.while_loop(lambda s: s.sum() < 9, lambda s: s[:2], x), ShapeError,
                       r"(?s)while_loop: init is\s+float32.*but what <lambda> at .*test_control.py:\d+ carries on is"),
+    "endless": (lambda tw, x: tw.fori_loop(0, np.inf, lambda i, s: s, x), ArgumentError, "upper must be a number"),
     "carried dtype": (lambda tw, x: tw.fori_loop(0, 2, lambda i, s: s.to(np.float64), x), DTypeError, r"\.to\(dtype\)"),
     "carried structure": (lambda tw, x: tw.scan(lambda c, v: ((c, c), v), x, x), ArgumentError, "same structure"),
     "no pair": (lambda tw, x: tw.scan(lambda c, v: c + v, x.sum(), x), ArgumentError, r"pair, got float32\[\]\."),
