@@ -46,7 +46,7 @@ INNER: dict[str, tuple[str, str]] = {
     "nn.modules.loss": ("common.nn.losses", "_Loss _WeightedLoss"),
     "nn.modules.rnn": ("common.nn.recurrent", "RNNBase"),
     "nn.modules.utils": (
-        "common.nn.repeated_arguments",
+        "common.nn.writing_modules",
         "_ntuple _pair _quadruple _single _triple consume_prefix_in_state_dict_if_present",
     ),
     "nn.utils.stateless": ("common.nn.functional_call", "functional_call"),

@@ -105,7 +105,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
 
     Raises
     ------
-    ArgumentError, ShapeError, DTypeError : see `while_loop`.
+    ArgumentError : a floating point bound beyond 2^53, from which on i + 1 is i; otherwise see `while_loop`.
+    ShapeError, DTypeError : see `while_loop`.
 
     Examples
     --------

@@ -27,7 +27,7 @@ Function = Callable[..., Any]
 _SCALARS = (bool, int, float, np.ndarray, np.generic, Dim, TensorBase)
 
 
-#: Of what `scalar` expects: a number that chooses a branch.
+#: The kind of scalar that chooses a branch, see `scalar`.
 INTEGER = "an integer"
 
 

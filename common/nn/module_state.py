@@ -69,8 +69,8 @@ class Loading(dict[str, Any]):
         self.found = found
 
 
-class _Size(str):
-    """An error that two shapes differ."""
+class _SizeMismatch(str):
+    """The line of an error about two shapes."""
 
     __slots__ = ()
 
@@ -179,7 +179,7 @@ class Stateful:
 
     def _refuse(self, keys: IncompatibleKeys, errors: list[str], strict: bool) -> None:
         """Raise what speaks against loading."""
-        shapes = bool(errors) and isinstance(errors[0], _Size)
+        shapes = bool(errors) and isinstance(errors[0], _SizeMismatch)
         found = [
             f"{text} key(s) in state_dict: {_quoted(names)}."
             for names, text in ((keys.missing_keys, "Missing"), (keys.unexpected_keys, "Unexpected"))
@@ -312,7 +312,7 @@ def _fitting(key: str, array: np.ndarray, leaf: Any, assign: bool, errors: list[
         f"size mismatch for {key}: copying a param with shape {array.shape} from checkpoint, the shape in current "
         f"model is {wanted}."
     )
-    errors.append(_Size(text))
+    errors.append(_SizeMismatch(text))
     return None
 
 

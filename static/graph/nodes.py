@@ -36,7 +36,7 @@ Source = tuple[str, int, str]
 
 
 def derived_id(*of: int) -> int:
-    """The id of a node that a pass makes in the place of others: the same in all regions, and no other node's.
+    """The id of a node that a pass makes in the place of others: the same in all regions, a hash of 61 bits.
 
     Parameters
     ----------
@@ -46,8 +46,11 @@ def derived_id(*of: int) -> int:
     --------
     >>> derived_id(7, 0) == derived_id(7, 0) != derived_id(7, 1)
     True
+    >>> derived_id(7, -1) == derived_id(7, -2)
+    False
     """
-    return hash(of) & (1 << 61) - 1 | 1 << 61
+    even = tuple([2 * x for x in of])  # Python hashes -1 as -2
+    return hash(even) & (1 << 61) - 1 | 1 << 61
 
 
 class GraphOp:
