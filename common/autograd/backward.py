@@ -76,6 +76,8 @@ def backward(
             leaf = wanted.get(leaf)
         if not isinstance(leaf, TensorBase):
             return False
+        if not leaf.requires_grad and wanted is None:  # frozen since it was used
+            return True
         if type(total) is np.ndarray:
             total = wrap(own(total, seen))
         elif not isinstance(total, TensorBase):

@@ -222,3 +222,15 @@ def tensors_come_from_any_iterable(tw):
     roots = {"a": given["a"] * 3, "b": given["b"] * 3}
     tw.autograd.backward(roots.values(), iter([tw.tensor([1.0]), tw.tensor([2.0])]))
     assert [x.grad.item() for x in given.values()] == [8.0, 8.0]
+
+
+def leaves_that_are_frozen_after_their_use_get_no_gradient(tw):
+    for freeze in (lambda x: x.requires_grad_(False), lambda x: x.detach_()):
+        x, w, heard = _leaf(tw, 1.0, 2.0), _leaf(tw, 3.0, 4.0), []
+        y = (x * w).sum()
+        x.register_hook(heard.append)
+        freeze(x)
+        y.backward()
+        assert x.grad is None
+        assert [g.tolist() for g in heard] == [[3.0, 4.0]]
+        assert w.grad.tolist() == [1.0, 2.0]
