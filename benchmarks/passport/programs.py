@@ -71,13 +71,15 @@ def programs(select: Iterable[str] = ()) -> list[PassportProgram]:
 def depends_on_the_machine(program: PassportProgram) -> bool:
     """Whether LAPACK or SciPy computes some of a program's results, or its inputs come with Python."""
     from common.compiler import host_kernels
+    from common.evaluate import specialise
 
     seen: list[str] = []
 
     def watch(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename == host_kernels.__file__ and frame.f_code.co_name == "run":
+        if event == "call" and frame.f_code is host_kernels.host_call.__code__:
             seen.append(event)
 
+    specialise.forget()  # so that what each op calls is looked up again
     sys.setprofile(watch)
     try:
         program.run(Way("dynamic"))

@@ -291,8 +291,8 @@ def _kernel(self: Recipe) -> None:
     self.spec = op.spec(*specs, **attrs)
     outs = out_specs(self.spec)
     calls = op.native(specs, outs, attrs)
-    if (run := on_arrays(calls, outs)) is not None:
-        self.run = run
+    if (found := on_arrays(calls, self.forms, outs)) is not None:
+        self.builtin, self.run = found
         return
     join = _JOINS.get(op.parts)
     self.run = in_python(op, calls, len(specs), outs) if join is None else _joined(join, outs[0], attrs["dim"])

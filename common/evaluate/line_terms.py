@@ -9,7 +9,7 @@ from typing import Any
 
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
-from common.evaluate.fused_lines import DelayedOp
+from common.evaluate.fused_lines import DelayedOp, is_costly
 from common.evaluate.fused_rows import DelayedReduction
 
 _VARIABLE = re.compile(r"\bv\d+\b")
@@ -75,3 +75,19 @@ def released(lines: Sequence[str]) -> list[str]:
         done = named[at].difference(*named[at + 1 :]) if at + 1 < len(lines) else ()
         out += [line, *(f"{x} = None" for x in sorted(done))]
     return out
+
+
+def without_ones(x: Any, shape: Any) -> DelayedReduction | None:
+    """A delayed sum over the first dimensions of which only the others are asked for."""
+    if not isinstance(x, Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
+        return None
+    return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
+
+
+def write_sums(term: Term) -> None:
+    """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
+    for x in term.made.operands if type(term.made) is DelayedOp else ():
+        if isinstance(x, Term) and not x.written:
+            write_sums(x)
+            if type(x.made) is DelayedReduction and is_costly(x.made.operand):
+                x.made.operand.text, x.text  # noqa: B018

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any, NoReturn
 
@@ -94,8 +95,13 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
     return run
 
 
-def on_arrays(calls: Sequence[NativeCall], outs: Sequence[Spec]) -> Call | None:
-    """A kernel that is a function of arrays, called with them: no way through memory addresses; None for others."""
+def on_arrays(
+    calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[Spec]
+) -> tuple[Call | None, Call] | None:
+    """A kernel that is a function of arrays, called with them: no way through memory addresses; None for others.
+
+    Small matrices have a builtin that calls the library without Python, and leaves what goes wrong to the function.
+    """
     if len(calls) != 1 or not host_kernels.is_host(call := calls[0]) or call.buffers:
         return None
     function = host_kernels.function_of(call)
@@ -106,7 +112,18 @@ def on_arrays(calls: Sequence[NativeCall], outs: Sequence[Spec]) -> Call | None:
         results = [in_memory_of_its_own(y, spec, operands) for y, spec in zip(found, outs, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
-    return run
+    native = host_kernels.parse(call.source).native
+    small = bool(native) and forms[0][0][-1] <= import_module(native).MOST
+    builtin = in_a_row(calls, forms, outs) if small else None
+    if builtin is None:
+        return None, run
+
+    def run_small(*operands: Any) -> Any:
+        given = [np.ascontiguousarray(x) for x in operands]
+        y = builtin(*given)
+        return run(*given) if y is None else y
+
+    return builtin, run_small
 
 
 def in_memory_of_its_own(y: Any, spec: Spec, operands: Sequence[np.ndarray]) -> np.ndarray:

@@ -24,12 +24,12 @@ from common.core.rule_code import joint_place, joint_rule, rule_parameters
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
-from common.evaluate.fused_lines import DelayedOp, fused, fused_sum, is_costly
+from common.evaluate.fused_lines import DelayedOp, fused, fused_sum
 from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.known_numbers import by_values
-from common.evaluate.line_terms import NotStraightError, Term, give_operators, released
+from common.evaluate.line_terms import NotStraightError, Term, give_operators, released, without_ones, write_sums
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
@@ -45,6 +45,10 @@ class _Trail(Interpretation):
     Parameters
     ----------
     by_rows : whether sums over rows wait for what is made of them, see `common.evaluate.fused_rows`.
+
+    Attributes
+    ----------
+    made : what kernels and views of the lines that run whenever the next one does have made, by recipe and operands.
     """
 
     def __init__(self, by_rows: bool = False) -> None:
@@ -52,6 +56,7 @@ class _Trail(Interpretation):
         self.by_rows = by_rows
         self.scope: dict[str, Any] = {}
         self.lines: list[str] = []
+        self.made: dict[Any, Any] = {}
 
     def name(self, value: Any) -> str:
         """A global name for a value."""
@@ -85,7 +90,7 @@ class _Trail(Interpretation):
             return op.forward(*operands, **attrs)  # type: ignore[misc]
         if any(isinstance(x, Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
-        if op.name == "reshape" and (alone := _without_ones(operands[0], attrs["new_shape"])) is not None:
+        if op.name == "reshape" and (alone := without_ones(operands[0], attrs["new_shape"])) is not None:
             return self.record(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
         forms: Any = tuple(
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, Term) else type(x) for x in operands
@@ -99,16 +104,25 @@ class _Trail(Interpretation):
             if builtin is not None:
                 return self._builtin(builtin, otherwise, dtype, operands, target)
             return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
+        if op.kind in ("kernel", "view"):
+            key = (found, *[x if isinstance(x, Term) else repr(x) for x in operands])
+            if key not in self.made:
+                self.made[key] = self._written(found, operands)
+            return self.made[key]
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
             made = DelayedReduction(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
             if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
                 return Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
+        if op.kind == "elementwise" and not attrs and found.builtin is not None:
+            return self._elementwise(DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
+        return self._written(found, operands)
+
+    def _written(self, found: Recipe, operands: Sequence[Any]) -> Any:
+        """An op that is written down at once."""
         if found.builtin is None or not isinstance(found.spec, Spec):
             texts = [x.text if isinstance(x, Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
-        if op.kind == "elementwise" and not attrs:
-            return self._elementwise(DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
 
     def _elementwise(self, made: DelayedOp, spec: Any) -> Term:
@@ -163,7 +177,7 @@ class _Trail(Interpretation):
         assert type(made) is DelayedOp
         found = fused_rows(term) if self.by_rows else None
         if found is None:
-            _write_sums(term)
+            write_sums(term)
             found = fused(term)
         if found is None:
             return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
@@ -203,22 +217,6 @@ class _Trail(Interpretation):
         """The function of a head and lines."""
         exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), self.scope)
         return self.scope[head.partition("(")[0]]
-
-
-def _without_ones(x: Any, shape: Any) -> DelayedReduction | None:
-    """A delayed sum over the first dimensions of which only the others are asked for."""
-    if not isinstance(x, Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
-        return None
-    return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
-
-
-def _write_sums(term: Term) -> None:
-    """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
-    for x in term.made.operands if type(term.made) is DelayedOp else ():
-        if isinstance(x, Term) and not x.written:
-            _write_sums(x)
-            if type(x.made) is DelayedReduction and is_costly(x.made.operand):
-                x.made.operand.text, x.text  # noqa: B018
 
 
 @lru_cache(maxsize=1024)
@@ -366,6 +364,8 @@ def _rules(
         if rule is None or numbers[i] or (needed and not needed[i]):
             continue
         start = len(trail.lines)
+        if not needed:
+            trail.made.clear()  # the lines of another rule may be left out
         try:
             names = rule_parameters(rule)
             result = rule(*(known[name] for name in names)) if (place := joint_place(rule)) is None else shared[place]

@@ -66,7 +66,7 @@ CONTENTS = {
     "linalg.older_names": "lu orgqr pinverse qr svd vander |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
-        "det inverse logdet slogdet triangular_solve | cofactors det slogdet solve solve_triangular",
+        "det inverse logdet slogdet triangular_solve | cofactors det inv slogdet solve solve_triangular",
     "linalg.spectral": "| eigh lstsq pinv svd",
     "linalg.symmetric": "| ldl ldl_solve",
     "loss.classes": "cross_entropy nll_loss | nll nll_mean",

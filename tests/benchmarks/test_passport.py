@@ -51,7 +51,7 @@ def test_each_program_has_its_hash_and_the_page_shows_that_in_all():
     assert expected.of_the_machine <= set(expected.programs)
     counted = {name: h.results for name, h in expected.programs.items() if name not in expected.of_the_machine}
     assert command.in_all(counted) == expected.total
-    for program in programs(["op/eigh", "op/zeta", "op/expm1"]):
+    for program in programs(["op/eigh", "op/zeta", "op/inv", "op/solve", "op/expm1"]):
         assert depends_on_the_machine(program) == (program.name in expected.of_the_machine)
 
 

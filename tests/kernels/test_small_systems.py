@@ -83,7 +83,7 @@ def test_factors_and_determinants_have_numpys_bits(dtype, batch, calls):
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
 def test_triangular_systems_are_those_of_trsm(dtype, upper, unit, calls):
-    """Beside `dynamic`, which calls the routine by Python, and a product, which shares nothing with it."""
+    """Beside the function that calls the routine by Python, and a product, which shares nothing with it."""
     rng = np.random.default_rng(2)
 
     def solved(tw):
@@ -96,7 +96,7 @@ def test_triangular_systems_are_those_of_trsm(dtype, upper, unit, calls):
         calls.clear()
         found = f(a, b)
         assert bool(calls) == (max(n, k) > small_systems.MOST)
-        assert_all_same_bits([found], [solved(dynamic)(dynamic.tensor(a), dynamic.tensor(b))], f"{n} rows, {k} sides")
+        assert_all_same_bits([found], [lapack.solve_triangular(a, b, upper, unit)], f"{n} rows, {k} sides")
         triangle = np.triu(a) if upper else np.tril(a)
         if unit:
             triangle = triangle * (1 - np.eye(n, dtype=dtype)) + np.eye(n, dtype=dtype)
@@ -111,3 +111,44 @@ def test_what_has_no_factors_is_left_to_python():
     sign, logarithm = static.function(lambda a: tuple(static.linalg.slogdet(a)))(np.zeros((2, 2)))
     assert (float(sign), float(logarithm)) == (0.0, -np.inf)
     assert float(static.function(lambda a: static.linalg.det(a))(np.zeros((2, 2)))) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 7, 31, 33])
+def test_the_eager_engine_calls_no_python_either(dtype, n, calls):
+    """Whatever the layout of the matrices; larger ones are left to Python, which takes no copies."""
+    rng, tensor, la = np.random.default_rng(n), dynamic.tensor, dynamic.linalg
+    a, b = (rng.standard_normal((3, n, m)).astype(dtype) for m in (n, 2))
+    positive = a @ a.swapaxes(1, 2) + dtype(n) * np.eye(n, dtype=dtype)
+    functions = {
+        "solve": (lambda a, b: la.solve(a, b), np.linalg.solve, (a, b)),
+        "cholesky": (lambda x: la.cholesky(x), np.linalg.cholesky, (positive,)),
+        "slogdet": (lambda a: tuple(la.slogdet(a)), lambda a: tuple(np.linalg.slogdet(a)), (a,)),
+        "det": (lambda a: la.det(a), np.linalg.det, (a,)),
+        "inv": (lambda a: la.inv(a), lambda a: np.linalg.solve(a, np.eye(n, dtype=dtype)), (a,)),
+        "solve_triangular": (
+            lambda a, b: la.solve_triangular(a, b, upper=True),
+            lambda a, b: lapack.solve_triangular(a, b, True, False), (positive, b),
+        ),
+    }  # fmt: skip
+    for name, (f, of_numpy, arrays) in functions.items():
+        if n > 32 and name == "cholesky":
+            continue  # of which potrf alone gives the bits
+        expected = of_numpy(*arrays)
+        turned = [np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2) for x in arrays]
+        for given in (arrays, turned, arrays, turned):
+            operands = [tensor(x) if x is given[-1] else tensor(x.swapaxes(-1, -2)).mT for x in given]
+            calls.clear()
+            found = f(*operands)
+            assert bool(calls) == (n > small_systems.MOST)
+            assert_all_same_bits(
+                found if type(found) is tuple else [found], expected if type(found) is tuple else [expected], name
+            )
+
+
+def test_what_is_singular_is_left_to_python_by_the_eager_engine():
+    a = dynamic.tensor(np.stack([np.eye(3), np.zeros((3, 3))]).astype(np.float32))
+    for _ in range(3):
+        with pytest.raises(LinAlgError, match=r"linalg.inv: \(Batch element 1\): The diagonal element 1 is zero"):
+            dynamic.linalg.inv(a)
+        assert dynamic.linalg.inv_ex(a).info.tolist() == [0, 1]

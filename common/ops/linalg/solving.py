@@ -13,6 +13,7 @@ from common.core.int_arguments import flag, integer, integers
 from common.core.op import Op
 from common.core.sizes import same
 from common.core.spec import Spec, numel
+from common.ops._define import composite
 from common.ops.linalg._lapack import (
     identity_like,
     in_one_batch,
@@ -61,6 +62,13 @@ solve_: Op = lapack(
     nout=2, samples=square_samples((3, 2), user=""), node_name="LinalgSolveEx",
     native=True,
     doc="The solution of a x = b, and LAPACK's info. d/db = a^-T g, d/da = -(a^-T g) x^T.",
+)  # fmt: skip
+
+inv_ = composite(
+    "inv", lambda x, *, user: solve_(x, identity_like(x), user=user),
+    (lambda g, first, x, user: 0 - matmul(solve_(mT(x), g[0], user=user)[0], mT(first[0])),), inputs=("x",), nout=2,
+    samples=square_samples(user=""), node_name="LinalgInvEx",
+    doc="The inverses, and LAPACK's info. d/dx = 0 - (x^-T g) y^T, as a sum with what the identity is given.",
 )  # fmt: skip
 
 _det: Op = lapack(
@@ -246,7 +254,7 @@ def inv(A: Any) -> Any:
     ShapeError, DTypeError : `A` is no batch of floating-point square matrices.
     """
     require_square("linalg.inv", A)
-    return solve_(A, identity_like(A), user="linalg.inv")[0]
+    return inv_(A, user="linalg.inv")[0]
 
 
 def inverse(x: Any) -> Any:
@@ -268,7 +276,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     check_errors : raise as `inv` does.
     """
     require_square("linalg.inv", A)
-    return InvEx(*solve_(A, identity_like(A), user="linalg.inv_ex" if check_errors else ""))
+    return InvEx(*inv_(A, user="linalg.inv_ex" if check_errors else ""))
 
 
 @sections_of(inverse)

@@ -24,9 +24,9 @@ from common.tensor.base import TensorBase
 
 
 def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
-    from common.kernels.math.common_divisors import GCD
+    from common.kernels.math.common_divisors import GCD, SCRATCH
 
-    return [NativeCall(GCD, "gcd", (numel(specs[0].shape),))]
+    return [NativeCall(GCD, "gcd", (numel(specs[0].shape),), scratch=SCRATCH)]
 
 
 gcd_ = kernel(
