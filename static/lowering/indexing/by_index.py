@@ -129,6 +129,8 @@ class ByIndex(Checked):
     def _taken(self, node: Node, row: Any, indices: Sequence[Operand], at: AtIndex, **more: Any) -> None:
         """The map of a gather: rows of a table where its indices say."""
         (value,) = node.outputs
+        if isinstance(row, Access):
+            row.prefix = None  # also where the table has one row, its elements come from memory
         self.item(
             node, "map", strip_ones(value.shape), function="take", dtype=value.dtype,
             operands=[Operand(row, value.dtype), *indices], results=[self.result(value)], at=at, **more,

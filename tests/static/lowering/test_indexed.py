@@ -100,6 +100,22 @@ def test_rows_of_what_the_program_computes():
     assert_compiles(program, (floats(20, 20), np.array([3, 3, 0, 19]), np.array([3, 18, -1, 0])))
 
 
+@pytest.mark.parametrize("computed", [False, True])
+def test_tables_of_one_row_that_the_program_computes(computed):
+    def program(row, element, i):
+        i = tw.neg(i) if computed else i
+        across = i.unsqueeze(0).expand(1, i.shape[0])
+        return (
+            (row * 2)[i] * 3,
+            (element * 2)[i] * 3,
+            (element.reshape(1, 1) * 2)[i, i] * 3,
+            tw.gather(row * 2, 0, across) * 3,
+            tw.gather((row * 2).t(), 1, across.t()) * 3,
+        )
+
+    assert_compiles(program, (floats(1, 20), floats(1), np.zeros(20, np.int64)))
+
+
 @pytest.mark.parametrize("which", [1, 2])
 @pytest.mark.parametrize("wrong", [-1, 50, 2**40])
 def test_a_wrong_index_names_the_line_that_reads_at_it(which, wrong):
