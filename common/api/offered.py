@@ -39,12 +39,19 @@ def bind_function(name: str, function: Any, template: Template, home: str, **sco
     return engine_functions.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
 
 
-def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Functions that make tensors of sizes or data."""
-    scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
-    return {
-        name: engine_functions.bind(
-            name, f, _creation_body, __file__, write_out=out.write if name in out.CREATION else None, **scope
-        )
-        for name, f in names.items()
-    }
+def bind_creation(
+    names: dict[str, Any], extend: Callable[[Template, Any], tuple[Template, dict[str, Any]]] | None = None
+) -> dict[str, Callable[..., Any]]:
+    """Functions that make tensors of sizes or data.
+
+    Parameters
+    ----------
+    extend : gives a function's template, and names that it uses, in place of a general one.
+    """
+    bound = {}
+    for name, f in names.items():
+        template, scope = (_creation_body, {}) if extend is None else extend(_creation_body, f)
+        scope |= {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
+        write_out = out.write if name in out.CREATION else None
+        bound[name] = engine_functions.bind(name, f, template, __file__, write_out=write_out, **scope)
+    return bound

@@ -125,8 +125,6 @@ def recall(self, args, nargs):
             words = write_value(table, key, words, arg)
         if words == NO_ROOM:
             return share(Py_NotImplemented)
-    if not found[0]:
-        return share(Py_NotImplemented)
     home = hash_of(key, words)
     cell = cell_of(lines, key, words, home)
     if stores:

@@ -7,12 +7,12 @@ from typing import Any
 
 import dynamic.eager.writes
 import dynamic.eager.writing_kernels  # noqa: F401  give tensors their ways of writing
+from common.api import offered
 from common.api.offered import Template, bind_function, function_body
-from common.api.offered import bind_creation as bind_creation
 from common.methods import named
 from common.tensor import boundary
 from dynamic.eager import short_reductions, tensor, views
-from dynamic.eager.remembered import applied, applying, remembering
+from dynamic.eager.remembered import applied, applying, remembering, remembering_results
 
 #: The functions with a short path.
 _SHORT = {**short_reductions.SHORT, **views.METHODS, **views.FUNCTIONS}
@@ -37,6 +37,16 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
             template, scope = remembering(function_body, function)
         bound[name] = bind_function(name, function, template, __file__, short=short, **scope)
     return bound
+
+
+def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Functions that make tensors of sizes or data; those of sizes and numbers alone remember."""
+
+    def extend(general: Template, function: Any) -> tuple[Template, dict[str, Any]]:
+        of_sizes = function.__module__.startswith("common.ops.")
+        return remembering_results(general, function) if of_sizes else (general, {})
+
+    return offered.bind_creation(names, extend)
 
 
 def bind_transforms(names: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from common.runtime.tape_state import KnownLine
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.record import record
 
-_SMALL = 4096
+SMALL = 4096
 """Most elements of an array that a function brings along."""
 
 _DETACHED = ".detach()"
@@ -113,7 +113,7 @@ class OpLine(Interpretation):
                 forms.append((x.payload.shape, x.payload.dtype))
             elif type(x) in NUMBERS:
                 forms.append(type(x))
-            elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= _SMALL:
+            elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= SMALL:
                 forms.append((x.shape, x.dtype))
             else:
                 raise MoreThanFormsError

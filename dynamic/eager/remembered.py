@@ -8,6 +8,8 @@ recorded, with the same nodes, bits and errors.
 
 Some functions depend on more and are never remembered: a stand-in refuses a function that asks for elements, writes,
 draws random numbers, brings large arrays of its own, or records differently where gradients are off.
+
+A function of sizes and numbers alone, such as ``linspace(0, 1, 100)``, remembers small results, and copies them.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.random.draw_counts import refuse_draws
 from common.runtime.tape_state import KnownLine
-from common.tensor.base import Tensor
+from common.tensor.base import Tensor, wrap
 from common.tensor.leaf import Buffer, Parameter
-from dynamic.eager.op_lines import OpLine
+from dynamic.eager.op_lines import SMALL, OpLine
 
 #: Classes of operands of which only the form counts.
 KINDS: frozenset[Any] = frozenset((Tensor, Parameter, Buffer))
@@ -67,7 +69,7 @@ class Memory:
         arguments : tensors, lists and tuples of them, and plain data.
         """
         flat = [z for x in arguments for z in (x if _has_tensors(x) else (x,))]
-        if mode.tracing or not any(type(x) in KINDS for x in flat):
+        if mode.tracing or not self.takes(flat):
             return NotImplemented
         try:
             key = tuple([_identity(x) for x in arguments])
@@ -81,7 +83,7 @@ class Memory:
                     self.known.clear()
                     self._calls.clear()
                 return NotImplemented
-            line = self.known[key] = _learnt(_of_flat(function, arguments), flat) or NotImplemented
+            line = self.known[key] = self.learnt(_of_flat(function, arguments), flat) or NotImplemented
         if line is NotImplemented:
             eager.keep(line, self, *arguments)
             return line
@@ -89,6 +91,33 @@ class Memory:
             line.held += [self, *(x for x in flat if type(x) not in KINDS)]
             eager.keep(line, self, *arguments)
         return line(*[x for x in flat if type(x) in KINDS])
+
+    def takes(self, flat: Sequence[Any]) -> bool:
+        """Whether calls with these arguments are remembered."""
+        return any(type(x) in KINDS for x in flat)
+
+    def learnt(self, function: Callable[..., Any], flat: Sequence[Any]) -> KnownLine | None:
+        """The line of a function, if it has one."""
+        return _learnt(function, flat)
+
+
+class SmallResults(Memory):
+    """The small results of one function of sizes and numbers; each call gets a copy."""
+
+    def takes(self, flat: Sequence[Any]) -> bool:
+        """Whether calls with these arguments are remembered."""
+        return not any(type(x) in KINDS for x in flat)
+
+    def learnt(self, function: Callable[..., Any], flat: Sequence[Any]) -> KnownLine | None:
+        """The line that copies the result: of few elements, none of which is so small that a mode makes it zero."""
+        y = function(*flat)
+        array = y.payload if type(y) is Tensor else y
+        if type(array) is not np.ndarray or array.size > SMALL or not array.flags.c_contiguous:
+            return None
+        if array.dtype.kind == "f" and np.any((array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)):
+            return None
+        kept = array.copy()
+        return KnownLine(lambda: wrap(kept.copy()))
 
 
 def _has_tensors(x: Any) -> bool:
@@ -154,6 +183,20 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
     return body, {"eager_": eager, "memory_": memory}
 
 
+def remembering_results(general: Template, function: Any) -> tuple[Template, dict[str, Any]]:
+    """The same of a function that makes tensors of sizes and numbers."""
+
+    def body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+        alone = call.removeprefix("(_leaf(").partition(") if requires_grad else ")[0]
+        others = _others([], alone)
+        if others is None:
+            return general(tensors, sequences, call)
+        made = "_leaf(y_) if requires_grad else y_" if alone != call else "y_"
+        return _remembered(others, alone, made) + general(tensors, sequences, call)
+
+    return body, {"eager_": eager, "memory_": SmallResults()}
+
+
 def applied(op: Op, attrs: Mapping[str, Any] = NO_ATTRS) -> dict[str, Any]:
     """The names that the lines of `applying` use."""
     return {"eager_": eager, "op_": op, "attrs_": attrs}
@@ -184,12 +227,16 @@ def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
     others = _others(tensors, call)
     if not tensors or others is None:
         return general
-    given = ", ".join([*tensors, *others])
+    return _remembered([*tensors, *others], call, "y_") + general
+
+
+def _remembered(names: list[str], call: str, made: str) -> list[str]:
+    """The lines that return what is remembered for arguments, if anything is."""
+    given = ", ".join(names)
     return [
         f"y_ = eager_.recalled(memory_, {given})",
         f"if y_ is None: y_ = memory_.meet(({given},), lambda {given}: {call})",
-        "if y_ is not NotImplemented: return y_",
-        *general,
+        f"if y_ is not NotImplemented: return {made}",
     ]
 
 

@@ -1,10 +1,11 @@
 """Kernels that read and add at indices: gather, scatter, slices along a dimension, one element per row.
 
 Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: the status tells the first that is
-wrong, see `common.kernels.arrays.coordinates.WrongIndex`, and the result is of no use. ``gather`` and
-``scatter_zeros``, whose index is as large as the result or larger, look at each index once, where they use it; the
-others check all of them first. Additions to one element happen one at a time in ascending C order of the index array,
-starting from +0.0, so the bits are defined although indices repeat.
+wrong, see `common.kernels.arrays.coordinates.WrongIndex`, and the result is of no use. ``gather``, whose index is as
+large as the result, looks at each index once, where it uses it. ``scatter_zeros`` checks some thousand in vectors
+before it uses them, because its additions wait for each other; the others check all of them first. Additions to one
+element happen one at a time in ascending C order of the index array, starting from +0.0, so the bits are defined
+although indices repeat.
 
 An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed. ``scatter_zeros``,
 ``put_zeros`` and ``spread`` first fill out with zeros.
@@ -39,6 +40,10 @@ __all__ = [
     "scatter_zeros_source", "spread_source", "take_source", "unpool_source",
 ]  # fmt: skip
 
+_AT_ONCE = 4096
+"""Indices that are checked before they are used: they are still in the nearest cache then."""
+
+
 def gather_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.gather, for sizes that agree in the other dimensions."""
     return _moving("gather", bits_of(dtype), index_dtype, everywhere=True, statement="out[i] = x[at]")
@@ -46,7 +51,40 @@ def gather_source(dtype: Any, index_dtype: Any) -> str:
 
 def scatter_zeros_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.scatter_add into zeros."""
-    return _adding("scatter_zeros", dtype, index_dtype, everywhere=True)
+    kind = np.dtype(dtype)
+
+    def row(indent: str, i: str, at: str) -> str:
+        return f"{indent}out[{at}] = {_total(kind, f'out[{at}]', f'x[{i}]')}\n"
+
+    four = "".join(f"{' ' * 20}at{k} = o * extent + to_int64(index[p + j + {k}])\n" for k in range(4))
+    four += "".join(row(" " * 20, f"p + j + {k}", f"at{k}") for k in range(4))
+    return f"""def scatter_zeros(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    extent = args[1]
+    inner = args[2]
+    count = args[3]
+{_zeros(str(kind), "args[0] * extent * inner")}    step = max(1, {_AT_ONCE} // max(1, inner))
+    for o in range(args[0]):
+        for s in range(0, count, step):
+            n = min(step, count - s)
+            p = (o * count + s) * inner
+            signs = 0
+            for i in range(n * inner):
+                a = to_int64(index[p + i])
+                signs |= a | (extent - 1 - a)
+            if signs < 0:
+{telling("args[0] * count * inner", "extent", "                ")}            if inner == 1:
+                for j in range(0, n - 3, 4):
+{four}                for j in range(n - n % 4, n):
+                    at = o * extent + to_int64(index[p + j])
+{row(" " * 20, "p + j", "at")}            else:
+                for j in range(n):
+                    for c in range(inner):
+                        at = (o * extent + to_int64(index[p + j * inner + c])) * inner + c
+{row(" " * 24, "p + j * inner + c", "at")}    return 0
+"""
 
 
 def unpool_source(dtype: Any, index_dtype: Any) -> str:
@@ -63,14 +101,13 @@ def take_source(dtype: Any, index_dtype: Any) -> str:
 
 def put_zeros_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.index_add into zeros."""
-    return _adding("put_zeros", dtype, index_dtype, everywhere=False)
-
-
-def _adding(name: str, dtype: Any, index_dtype: Any, everywhere: bool) -> str:
     kind = np.dtype(dtype)
-    total = "out[at] + x[i]" if kind.kind == "f" else f"to_{kind}(out[at] + x[i])"
     zeros = _zeros(str(kind), "args[0] * extent * inner")
-    return _moving(name, str(kind), index_dtype, everywhere, f"out[at] = {total}", zeros)
+    return _moving("put_zeros", str(kind), index_dtype, False, f"out[at] = {_total(kind, 'out[at]', 'x[i]')}", zeros)
+
+
+def _total(kind: np.dtype[Any], a: str, b: str) -> str:
+    return f"{a} + {b}" if kind.kind == "f" else f"to_{kind}({a} + {b})"
 
 
 def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "") -> str:
