@@ -119,7 +119,9 @@ def _argsort(w: Writer, node: Node, x: list[str]) -> str:
 @rule("top")
 def _top(w: Writer, node: Node, x: list[str]) -> str:
     k = w.sizes([node.attrs["k"]])
-    places = w.add("TopK", [x[0], k], 2, axis=-1, largest=int(bool(node.attrs["largest"])))[1]
+    places: str = w.add("TopK", [x[0], k], 2, axis=-1, largest=int(bool(node.attrs["largest"])))[1]
+    if node.attrs["in_order"]:
+        return places
     made: str = w.add("TopK", [places, k], 2, axis=-1, largest=0)[0]
     return made
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dynamic
 from common.compiler import llvm_engine
 from common.core.numerics import DEEP, LANES
 from common.kernels.arrays import gemm
@@ -262,3 +263,14 @@ def test_products_of_columns_and_rows_are_chains_of_one(dtype):
             assert run(found.source, [np.stack([stored[0]] * 2), stored[1], out], found.ints) == 0
             for y in out:
                 assert_same_bits(y, gemm.oracle(a, b))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_by_itself_has_the_bits_that_it_has_among_others(dtype):
+    """Beside several rows, whose chains run side by side, and the definition."""
+    rng = np.random.default_rng(5)
+    for n in (1, 15, 16, 17, 63, 64, 65, 79, 80, 127, 128, 1000, 1029, 5003):
+        a, b = (rng.standard_normal(n).astype(dtype) for _ in "ab")
+        found = dynamic.dot(a, b).numpy()
+        assert_same_bits(dynamic.mv(np.stack([a] * 3), b).numpy(), np.repeat(found, 3))
+        assert_same_bits(found, gemm.oracle(a[None], b[:, None])[0, 0].reshape(()))

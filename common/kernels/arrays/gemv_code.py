@@ -20,6 +20,7 @@ from common.kernels.arrays.code_blocks import (
     least,
     load_lanes,
     load_some,
+    prefetch,
     spread,
     store_lanes,
     store_some,
@@ -29,6 +30,8 @@ from common.kernels.arrays.code_blocks import (
 from common.kernels.arrays.gemm_code import tile
 
 _VOID = ir.VoidType()
+_AHEAD = 1024
+"""How many elements before it is read a line of the cache is asked for, where one product goes through all memory."""
 
 
 def multiply_vector(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -54,10 +57,36 @@ def _rows(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (matrix, vector, out, count, k, ld)``: a few rows at a time, so that they do not wait for each other."""
     lanes, together = ir.VectorType(kind, LANES), 4
 
+    def one(b: ir.IRBuilder, row: ir.Value, vector: ir.Value, out: ir.Value, k: ir.Value, whole: ir.Value) -> None:
+        """A row by itself: nothing but its chain, and lines of the cache are asked for before they are read."""
+        strip = 4 * LANES
+
+        def on(p: ir.Value, total: ir.Value) -> ir.Value:
+            x, y = (load_lanes(b, b.gep(line, [p]), LANES) for line in (vector, row))
+            return fused(b, y, x, total)
+
+        with ForLoop(b, b.and_(k, word(-strip)), strip, zero(lanes)) as strips:
+            (total,) = strips.carried
+            for j in range(0, strip, LANES):
+                p = b.add(strips.index, word(j))
+                for line in (vector, row):
+                    prefetch(b, b.gep(line, [b.add(p, word(_AHEAD))]))
+                total = on(p, total)
+            strips.next = [total]
+        with While(b, lambda p, _: b.icmp_signed("<", p, whole), b.and_(k, word(-strip)), strips.carried[0]) as walk:
+            p, total = walk.carried
+            walk.next = [b.add(p, word(LANES)), on(p, total)]
+        p, total = walk.carried
+        x, y = (load_some(b, b.gep(line, [p]), b.sub(k, p), zero(lanes)) for line in (vector, row))
+        b.store(fold_vector(b, fused(b, y, x, total)), b.gep(out, [word(0)]))
+
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         matrix, vector, out, count, k, ld = function.args
         whole = b.and_(k, word(-LANES))
+        with b.if_then(b.icmp_signed("==", count, word(1))):
+            one(b, matrix, vector, out, k, whole)
+            b.ret_void()
         with ForStrips(b, count, together) as (first, there):
             last = b.sub(there, word(1))
             numbers = [b.add(first, least(b, word(r), last)) for r in range(together)]

@@ -165,7 +165,7 @@ def top_scratch(dtype: Any, n: Any) -> Any:
 
 
 def top_source(dtype: Any) -> str:
-    """Return the kernel that finds the k first of each row; they stay in the order of the row."""
+    """Return the kernel that finds the k first of each row; in the order of the row; few in their own, if asked."""
     key = _key_dtype(dtype)
     digit = "((keys[source + i] >> shift) & 255) ^ sign"
     return f"""def top(bufs, args):
@@ -209,7 +209,7 @@ def top_source(dtype: Any) -> str:
             for i in range(left):
                 place = counts[i]
                 j = r * left + i
-                while j > r * left and out[j - 1] > place:
+                while args[4] == 0 and j > r * left and out[j - 1] > place:
                     out[j] = out[j - 1]
                     j -= 1
                 out[j] = place

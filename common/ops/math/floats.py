@@ -8,6 +8,7 @@ import numpy as np
 
 from common.compiler.primitives import absolute, is_float, select
 from common.compiler.primitives import copysign as _copysign
+from common.core import mode
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import Op
 from common.kernels.math import exact
@@ -15,6 +16,7 @@ from common.ops._define import elementwise
 from common.ops.math.arithmetic import zeros_like
 from common.ops.math.cast import clone
 from common.ops.math.compare import eq, ge, isnan, le, logical_and, logical_not, logical_or, ne, where
+from common.tensor.base import Tensor
 
 isfinite = elementwise("isfinite", exact.isfinite, doc="Whether x is neither infinite nor nan.", result="bool")
 isinf = elementwise("isinf", exact.isinf, doc="Whether x is infinite.", result="bool")
@@ -161,10 +163,16 @@ def equal(a: Any, b: Any) -> bool:
     >>> tw.equal(tw.tensor([1, 2]), tw.tensor([1, 2])), tw.equal(tw.tensor([1, 2]), tw.tensor([1]))
     (True, False)
     """
-    from common.ops.reduce.reductions import sum
-
+    if type(a) is type(b) is Tensor and not mode.tracing and a.payload.dtype == b.payload.dtype:
+        x, y = a.payload, b.payload
+        if x.shape != y.shape:
+            return False
+        differ = x != y
+        return not (differ.size and differ.item(differ.argmax()))
     if tuple(a.shape) != tuple(b.shape):
         return False
+    from common.ops.reduce.reductions import sum
+
     return not bool(sum(ne(a, b)).item())
 
 

@@ -30,7 +30,7 @@ def elements(x: Any, function: str, instead: str) -> np.ndarray:
             trace.refuse_size(function, instead)
         x = shared
     array = x.payload if isinstance(x, TensorBase) else x
-    refuse_endless(function, np.shape(array))
+    refuse_endless(function, array.shape if isinstance(array, np.ndarray) else np.shape(array))
     return array
 
 

@@ -29,7 +29,7 @@ from common.ops.reduce.scans import cummax
 from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import expand, permute, reshape, transpose, unsqueeze
-from common.ops.sort.sorting import sort
+from common.ops.sort.sorting import argsort_, sort
 from common.tensor.create import lift
 
 
@@ -64,12 +64,13 @@ def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
 
 def _middle(rows: Any, skip: bool) -> Any:
     """Where the median of each row stands, (..., 1); of the elements that are not nan, or nan if there is one."""
-    ordered, order = sort(rows, -1)
+    order = argsort_(rows, descending=False)
     if skip:
         return gather_(order, floor_divide(clamp_min(_numbers(rows) - 1, 0), 2), dim=rows.ndim - 1)
     index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
     if rows.dtype.kind == "f":
-        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
+        last = gather_(rows, _last_of(order), dim=rows.ndim - 1)
+        index = where(isnan(last), argmax(rows, -1, keepdim=True), index)
     return index
 
 

@@ -66,7 +66,7 @@ argsort_: Op = kernel(
 )  # fmt: skip
 
 
-def _top_spec(x: Spec, *, k: int, largest: bool) -> Spec:
+def _top_spec(x: Spec, *, k: int, largest: bool, in_order: bool) -> Spec:
     if x.shape[-1] < k:
         raise ShapeError(f"topk(): k = {k} is more than the {x.shape[-1]} elements of the dimension")
     return Spec((*x.shape[:-1], k), np.dtype(np.int64))
@@ -76,16 +76,24 @@ def _top_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
     from common.kernels.arrays import sorting
 
     (x,) = specs
-    ints = (numel(x.shape[:-1]), x.shape[-1], -int(attrs["largest"]), attrs["k"])
+    ints = (numel(x.shape[:-1]), x.shape[-1], -int(attrs["largest"]), attrs["k"], int(attrs["in_order"]))
     scratch = sorting.top_scratch(x.dtype, x.shape[-1])
     return [NativeCall(sorting.top_source(x.dtype), "top", ints, scratch=scratch)]
 
 
+def _top_oracle(x: np.ndarray, k: int, largest: bool, in_order: bool) -> np.ndarray:
+    first = _oracle_order(x, largest)[..., :k]
+    return first if in_order else np.sort(first, -1)
+
+
 top_: Op = kernel(
-    "top", ("x",), _top_spec, _top_native, lambda x, k, largest: np.sort(_oracle_order(x, largest)[..., :k], -1),
-    samples=lambda rng, dtype: [*one(4, 5, k=2, largest=True)(rng, dtype), *one(90, k=90, largest=False)(rng, dtype)],
-    doc="Ascending positions of the k first of each row in (stable) order; what `topk` sorts.",
-    attrs=("k", "largest"),
+    "top", ("x",), _top_spec, _top_native, _top_oracle,
+    samples=lambda rng, dtype: [
+        *one(4, 5, k=2, largest=True, in_order=False)(rng, dtype),
+        *one(90, k=90, largest=False, in_order=False)(rng, dtype),
+    ],
+    doc="Positions of the k first of each row in (stable) order: ascending ones, which `topk` sorts, or few in order.",
+    attrs=("k", "largest", "in_order"),
 )  # fmt: skip
 
 
@@ -239,14 +247,19 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     >>> tw.topk(tw.tensor([3.0, 1.0, 2.0, 3.0]), 2)
     Sorted(values=tensor([3., 3.]), indices=tensor([0, 3]))
     """
+    from common.kernels.arrays.sorting import FEW
+
     k = integer(k, "topk", "k")
     refuse("topk", x, "b")
     rows, axis = _along(x, dim, "topk")
     if k < 0 or k > rows.shape[-1]:
         raise ShapeError(f"topk(): selected index k out of range: k = {k}, dimension {dim} has size {rows.shape[-1]}")
-    chosen = top_(rows, k=k, largest=bool(largest))
-    order = argsort_(gather_(rows, chosen, dim=rows.ndim - 1), descending=bool(largest))
-    places = _swapped(gather_(chosen, order, dim=rows.ndim - 1), axis)
+    few = type(k) is int and k <= FEW
+    places = top_(rows, k=k, largest=bool(largest), in_order=few)
+    if not few:
+        order = argsort_(gather_(rows, places, dim=rows.ndim - 1), descending=bool(largest))
+        places = gather_(places, order, dim=rows.ndim - 1)
+    places = _swapped(places, axis)
     if x.ndim == 0 and k == 1:
         return Sorted(reshaped(x, (), "TopkBackward0"), reshape(places, ()))
     return _taken(x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")

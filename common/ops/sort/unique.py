@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dispatch import called
+from common.core import mode
+from common.core.dispatch import called, known_attrs
 from common.core.errors import IndexRangeError, ShapeError
 from common.core.int_arguments import normalize_dim
 from common.core.spec import numel
@@ -15,7 +16,9 @@ from common.ops.index.gather import take_
 from common.ops.shape.view import reshape
 from common.ops.sort.data_dependent import elements
 from common.ops.sort.sorting import argsort_
-from common.tensor.base import TensorBase, wrap
+from common.tensor.base import Tensor, TensorBase, wrap
+
+_ASCENDING = known_attrs(None, descending=False)
 
 
 def unique(
@@ -54,8 +57,8 @@ def unique(
     """
     axis = None if dim is None else normalize_dim(dim, x.ndim, "unique")
     rows = _rows(x, axis, "unique")
-    if rows.shape[1] == 1:
-        order = run(argsort_, (np.ascontiguousarray(rows[:, 0]),), {"descending": False})
+    if rows.ndim == 1:
+        order = run(argsort_, (np.ascontiguousarray(rows),), _ASCENDING)
     else:
         order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
     return _distinct(x, axis, rows, order, return_inverse, return_counts, "Unique2" if axis is None else "UniqueDim")
@@ -87,34 +90,41 @@ def unique_consecutive(
     """
     axis = None if dim is None else normalize_dim(dim, x.ndim, "unique_consecutive")
     rows = _rows(x, axis, "unique_consecutive")
-    return _distinct(x, axis, rows, np.arange(len(rows)), return_inverse, return_counts, "UniqueConsecutive")
+    return _distinct(x, axis, rows, None, return_inverse, return_counts, "UniqueConsecutive")
 
 
 def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
-    """The elements to compare, one per row."""
+    """The elements to compare, one per row; (n,) where a row is one element."""
     array = elements(x, name, "call it outside and pass the result in, or count with one_hot(index, classes).sum(0)")
     if axis is None:
-        return array.reshape(-1, 1)
+        return array.reshape(-1)
     if x.ndim == 0:
         raise IndexRangeError(f"{name}(): Dimension specified as {axis} but tensor has no dimensions")
     rest = numel((*array.shape[:axis], *array.shape[axis + 1 :]))
     if rest == 0:
         raise ShapeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], rest)
+    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], rest)
+    return rows if rest > 1 else rows[:, 0]
 
 
 def _distinct(
-    x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inverse: bool, counts: bool, name: str
+    x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray | None, inverse: bool, counts: bool, name: str
 ) -> Any:
-    ordered = rows[order]
-    starts = np.ones(len(rows), np.bool_)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(1)
-    first = np.flatnonzero(starts)
-    values = take_(reshape(x, -1) if axis is None else x, order[first], dim=axis or 0)
+    """The first of equal neighbours among rows, in an order, or in their own."""
+    ordered = rows if order is None else rows[order]
+    starts = np.empty(len(rows), np.bool_)
+    starts[:1] = True
+    differ = ordered[1:] != ordered[:-1]
+    starts[1:] = differ if rows.ndim == 1 else differ.any(1)
+    (first,) = starts.nonzero()
+    if axis is None and type(x) is Tensor and not x._requires_grad and not mode.tracing:
+        values = wrap(ordered[first])
+    else:
+        values = take_(reshape(x, -1) if axis is None else x, first if order is None else order[first], dim=axis or 0)
     results = [called(values, f"{name}Backward0")]
     if inverse:
         number = np.empty(len(rows), np.int64)
-        number[order] = np.cumsum(starts) - 1
+        number[slice(None) if order is None else order] = np.cumsum(starts) - 1
         results.append(number.reshape(x.shape) if axis is None else number)
     if counts:
         results.append(np.diff(first, append=len(rows)))
