@@ -125,7 +125,7 @@ class NativeCall(NamedTuple):
 #: Ops that engines insert themselves, by what they do: convert a dtype, copy, hold a number, fill an array with one,
 #: undo broadcasting, compare, choose, and add up contributions.
 CAST, COPY, NUMBER, FILL = "to", "clone", "constant", "full"
-UNBROADCAST, EQUAL, CHOOSE, ADD = "sum", "eq", "where", "add"
+UNBROADCAST, EQUAL, LESS, CHOOSE, ADD = "sum", "eq", "lt", "where", "add"
 
 #: Of what engines rely on, the fields that are plain data, and what an op has that does not set them.
 TRAITS: Mapping[str, Any] = {
@@ -149,12 +149,14 @@ class IndexUse(NamedTuple):
     one : whether it is one element of each row, the last dimension; else rows or elements along the attribute `dim`.
     own : whether each element has an index of its own; else those of a row share one.
     join : of a write, the scalar function that joins an element with what is written there; "" replaces it.
+    pairs : whether each element has two indices, of neighbouring dimensions.
     """
 
     writes: bool = False
     one: bool = False
     own: bool = False
     join: str = ""
+    pairs: bool = False
 
 
 class Op:

@@ -241,7 +241,7 @@ class DimScope:
 
     def concrete(self, dim: Dim) -> int:
         """The number that Python asks for: calls with this size only."""
-        self.guard(Guard("==", dim.terms, _terms(dim.hint), True))
+        self.rely("==", dim.terms, _terms(dim.hint), True)
         return dim.hint
 
     def guard(self, guard: Guard) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from common.compiler.loop_ir import Kernel
@@ -13,10 +13,12 @@ from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Node
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import Built
+from static.lowering.codegen.scalar_blocks import BLOCK_ITERATIONS
 from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
 from static.lowering.codegen.short_rows import build_rows
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
+from static.lowering.fusion.size_only import size_only
 from static.lowering.groups import Group, single
 from static.lowering.indexing.indexed_access import failing
 from static.lowering.ir.control_steps import ITERATIONS
@@ -27,7 +29,15 @@ from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step
 from static.lowering.legalise import legalise
 from static.lowering.memory.buffer_reuse import reuse_memory
-from static.lowering.memory.call_table import GENERATED, Frame, TableArgument, TableEntry, keep_apart, make_frame
+from static.lowering.memory.call_table import (
+    GENERATED,
+    Frame,
+    TableArgument,
+    TableEntry,
+    Temporary,
+    keep_apart,
+    make_frame,
+)
 from static.lowering.threads.cut_loops import build_cut
 from static.lowering.threads.side_by_side import side_by_side
 from static.lowering.threads.work import may_be_large
@@ -42,28 +52,35 @@ class LoweredProgram:
     steps : the kernel calls.
     parallel : whether loops are cut for threads where they can be.
     carried : of the body of a loop, how many values it hands from one iteration to the next.
+    inside : whether it is a region of another program.
     """
 
-    def __init__(self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0) -> None:
+    def __init__(
+        self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0, inside: bool = False
+    ) -> None:
         self.graph, self.options, self.parallel = graph, options, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
+        if options.fuse and options.share_memory and not inside:
+            self.work.kept = size_only(self.work)
         self._regions: dict[int, dict[str, LoweredProgram]] = {}
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
-        self.groups = order_groups(self.work, groups)
+        groups = order_groups(self.work, groups)
+        kept = [group for group in groups if all(item.id in self.work.kept for item in group.items)]
+        self.groups = [*kept, *(group for group in groups if group not in kept)]
         self.escaping = _escaping(self.work, self.groups)
         self.reused = (
             reuse_memory(self.work, self.groups, self.escaping) if options.fuse and options.share_memory else {}
         )
-        steps = list(self._steps())
-        self.steps = side_by_side(steps) if self.parallel else steps
-        self.frame = make_frame(self.work, self.graph, self.steps)
+        first, steps = (list(self._steps(groups)) for groups in (kept, self.groups[len(kept) :]))
+        self.steps = [*first, *(side_by_side(steps) if self.parallel else steps)]
+        self.frame = make_frame(self.work, self.graph, self.steps, len(first))
         if not options.share_memory:
             keep_apart(self.frame)
 
-    def _steps(self) -> Iterator[Step]:
-        """The kernel calls of all groups in turn."""
-        for group in self.groups:
+    def _steps(self, groups: Sequence[Group]) -> Iterator[Step]:
+        """The kernel calls of groups in turn."""
+        for group in groups:
             ready = self._ready(group)
             if isinstance(ready, list):
                 yield from ready
@@ -103,7 +120,7 @@ class LoweredProgram:
             return {ITERATIONS: _Iterations(node, whole, self)}
         carried = LoopParts(node).n if is_loop else 0
         return {
-            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"))
+            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"), inside=True)
             for name, region in node.regions
         }
 
@@ -167,7 +184,11 @@ class _Iterations(LoweredProgram):
         sized = [(dtype, self.frame.shape(shape)) for dtype, shape in loop.arguments]
         self.frame.inputs = [TableArgument(dtype, shape, written=True) for dtype, shape in sized]
         ints = [self.frame.size(n) for n in loop.ints]
-        self.frame.calls = [TableEntry(step.name, step.source, [*range(len(sized))], ints, {0: ("", node.id)})]
+        self.frame.temporaries = [
+            Temporary("scratch", 0, 0, (self.frame.size(BLOCK_ITERATIONS * dtype.itemsize),)) for dtype in loop.scratch
+        ]
+        slots = [*range(len(sized) + len(loop.scratch))]
+        self.frame.calls = [TableEntry(step.name, step.source, slots, ints, {0: ("", node.id)})]
 
 
 def describe(group: Group) -> str:

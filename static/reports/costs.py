@@ -35,7 +35,8 @@ class KernelCost:
     flops : one per element and op, whatever the op, 2 m n k for a product of matrices, as much for a convolution;
         copies, gathers and sorts count none.
     times : how often a call of the program runs it: in a loop as often as it iterates. None where data decide, in a
-        branch or a loop with a condition; 0 for control flow itself, whose kernels follow.
+        branch or a loop with a condition; 0 for control flow itself, whose kernels follow, and for what is kept.
+    kept : whether only the first call runs it, and the plan keeps what it makes.
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
     parts : into how many parts its outermost loop is cut, for several threads.
@@ -51,6 +52,7 @@ class KernelCost:
     writes: int
     flops: int
     times: int | None
+    kept: bool
     origin: Origin | None
     equal: int
     parts: int
@@ -65,6 +67,8 @@ class KernelCost:
             shown += f" (one pass over {self.equal} equal groups)"
         if self.parts > 1:
             shown += f" (in {self.parts} parts)"
+        if self.kept:
+            shown += " (once, and kept)"
         if self.times not in (0, 1):
             shown += f" ({self.times} times)" if self.times else " (as often as data decide)"
         if self.beside:
@@ -109,7 +113,8 @@ def _walk(
     others = {i: len(steps) - 1 for steps in layout.beside.values() for i in steps}
     for i, step in enumerate(program.steps):
         shares = (len(layout.shared.get(i, [step])), others.get(i, 0))
-        yield program, step, 0 if step.regions else times, shares
+        kept = i < program.frame.kept and bool(layout.kept)
+        yield program, step, 0 if step.regions or kept else times, shares
         for name, region in step.regions.items():
             yield from _walk(region, layout.blocks[i].regions[name][0], _inside(step, times, env), env)
 
@@ -125,7 +130,10 @@ def arena(plan: Plan) -> list[Piece]:
     """The temporaries of a plan, by where they lie."""
     pieces = []
     layout = plan.layout
-    for life, offset, nbytes in zip(plan.program.frame.temporaries, layout.offsets, layout.nbytes, strict=True):
+    places = zip(plan.program.frame.temporaries, layout.offsets, layout.nbytes, strict=True)
+    for position, (life, offset, nbytes) in enumerate(places):
+        if position in layout.kept:
+            continue
         pieces.append(Piece(life.name, offset, nbytes, life.first, life.last))
     return sorted(pieces, key=lambda piece: (piece.offset, piece.first))
 
@@ -165,6 +173,7 @@ def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tupl
         writes,
         flops,
         times,
+        step in program.steps[: program.frame.kept] and times == 0,
         origin(of_matrices(step.source), compiler) or origin(step.source, compiler),
         len(step.groups),
         *shares,

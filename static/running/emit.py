@@ -34,15 +34,15 @@ class Emitter:
     ----------
     calls : per instruction of the plan the call that it belongs to.
     observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
-    addresses : what the numbers that follow are addresses of: a constant (dtype, and the number that it is), or a
-        kernel that acts (and where the sizes of its frame begin).
+    addresses : what the numbers that follow are addresses of: a constant (dtype, and the number that it is), a kernel
+        that acts (and where the sizes of its frame begin), or memory that the plan keeps (None, and how large it is).
     """
 
     def __init__(self, native: ProgramPlan, count: int, kernel: Callable[[Frame, int, MemoryLayout], int]) -> None:
         self.native, self._count, self.kernel = native, count, kernel
         self.calls: list[TableEntry] = []
         self.observed: dict[int, int] = {}
-        self.addresses: list[tuple[np.dtype[Any] | Act, int]] = []
+        self.addresses: list[tuple[np.dtype[Any] | Act | None, int]] = []
         self._zero: int | None = None
 
     @property
@@ -52,7 +52,7 @@ class Emitter:
             self._zero = self.native.add_word()
         return self._zero
 
-    def address(self, of: np.dtype[Any] | Act, number: int) -> SizeWord:
+    def address(self, of: np.dtype[Any] | Act | None, number: int) -> SizeWord:
         """The address of something that a plan makes, see `addresses`."""
         self.addresses.append((of, number))
         return SizeWord(self._count + len(self.addresses) - 1)
@@ -61,11 +61,21 @@ class Emitter:
         """Append a program whose inputs and outputs lie in the slots `bound`."""
         native, values = self.native, sizes(frame, layout)
         place = layout.first + len(values)
-        slots = [*bound, *(native.add_place(SizeWord(place + i)) for i in range(len(frame.temporaries)))]
+        slots = [*bound]
+        for i, temporary in enumerate(frame.temporaries):
+            if i in layout.kept:
+                slots.append(native.add_word(self.address(None, layout.first + temporary.size[0])))
+            else:
+                slots.append(native.add_place(SizeWord(place + i)))
         for dtype, number, index in frame.constants:
             slots.append(self.constant(dtype, number if index is None else values[index]))
         taken = {i for steps in layout.beside.values() for i in steps}
+        known = native.add_word() if layout.kept else 0  # words outlast calls
+        later = native.add_op(ops.JUMP_OTHER, known, 0) if layout.kept else 0
         for i, call in enumerate(frame.calls):
+            if i == frame.kept and layout.kept:
+                native.add_op(ops.SET, known, self.zero, d=1)
+                native.set_target(later)
             if i in layout.beside:
                 self.beside(frame, layout.beside[i], slots, layout, len(bound))
             if i in taken:

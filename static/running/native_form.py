@@ -86,23 +86,29 @@ class NativeForm:
         self._acts = any(call.source.startswith(MARK) for call in frame.all_calls())
         self._acts |= any(isinstance(of, Act) for of, _ in self._addresses)
 
-    def at(self, numbers: Sequence[int], arena: np.ndarray, base: int) -> tuple[ProgramPlan, Host | None]:
+    def at(
+        self, numbers: Sequence[int], arena: np.ndarray, base: int, keep: Callable[[int], np.ndarray]
+    ) -> tuple[ProgramPlan, Host | None]:
         """The instructions for given sizes, and what makes their calls to Python, if there are any.
 
         Parameters
         ----------
         arena, base : memory for temporaries, and where in it they begin.
+        keep : ``keep(nbytes)`` is memory for what the plan keeps.
         """
         host = Host() if self._acts else None
         cells = np.zeros(len(self._addresses), np.int64)
-        address, addresses = cells.__array_interface__["data"][0], []
+        address, addresses, kept = cells.__array_interface__["data"][0], list[int](), list[np.ndarray]()
         for k, (of, number) in enumerate(self._addresses):
-            if isinstance(of, Act):
+            if of is None:
+                kept.append(keep(numbers[number]))
+                addresses.append(kept[-1].__array_interface__["data"][0])
+            elif isinstance(of, Act):
                 assert host is not None
                 addresses.append(host.callback(of, numbers[number:]))
             else:
                 write_number(cells[k : k + 1], of, numbers[number])
                 addresses.append(address + 8 * k)
         native = self.native.at([*numbers, *addresses], base)
-        native.keep += [arena, cells, host]
+        native.keep += [arena, cells, host, kept]
         return native, host

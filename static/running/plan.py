@@ -91,7 +91,7 @@ class Plan:
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
         self.program = program = self._whole.for_threads if self.shares else self._whole
-        self.layout = layout = lay_out(program.frame, env, threads)
+        self.layout = layout = lay_out(program.frame, env, threads, program.memory.may_keep)
         found, cuts = numbers(program.frame, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
         self._allocate = [
@@ -101,7 +101,7 @@ class Plan:
         self.arena_bytes = layout.total
         self.arena = arena = program.memory.arena(layout.total + ALIGNMENT)
         address = arena.__array_interface__["data"][0]
-        self._native, self._host = form.at(found, arena, address + -address % ALIGNMENT)
+        self._native, self._host = form.at(found, arena, address + -address % ALIGNMENT, program.memory.keep)
         self._run: Callable[..., int] = self._first_run
         self.step: Callable[..., Any] | None = None
         self.call: Callable[..., Any] | None = None

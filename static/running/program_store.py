@@ -288,7 +288,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         for t in frame.temporaries
     ]
     constants = [(dtype.str, number, size) for dtype, number, size in frame.constants]
-    return frame.sizes, *arguments, temporaries, constants, calls
+    return frame.sizes, *arguments, temporaries, constants, calls, frame.kept
 
 
 def _named(x: Any, numbers: Mapping[Any, int]) -> Any:
@@ -314,7 +314,7 @@ class _FrameReader:
 
     def frame(self, data: tuple[Any, ...]) -> Frame:
         """The frame that was written."""
-        sizes, inputs, outputs, temporaries, constants, calls = data
+        sizes, inputs, outputs, temporaries, constants, calls, kept = data
         return Frame(
             sizes,
             [TableArgument(np.dtype(dtype), *rest) for dtype, *rest in inputs],
@@ -325,6 +325,7 @@ class _FrameReader:
             ],
             [(np.dtype(dtype), number, size) for dtype, number, size in constants],
             [self._call(*call) for call in calls],
+            kept,
         )
 
     def _call(

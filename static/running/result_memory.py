@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from common.core.allocation import LARGE, refuse_beyond_memory
 from common.core.bounded import put_within
+from static.lowering.fusion.size_only import KEPT_BYTES as KEPT_PER_PLAN
 from static.lowering.memory.arena import ALIGNMENT
 from static.running.python_calls import Exclusive
 
@@ -19,6 +21,8 @@ POOLED_BYTES = 1 << 16
 """From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
 POOLED_ARRAYS = 3
 KEPT_ALLOCATORS = 512
+KEPT_BYTES = 1 << 23
+"""What the plans of a program keep at most of what depends on sizes only."""
 _UNUSED = 2  # references: the variable, getrefcount's argument
 
 
@@ -62,10 +66,14 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
         return _array(memory)
 
     def _array(memory: np.ndarray) -> np.ndarray:
-        start = -memory.__array_interface__["data"][0] % ALIGNMENT
-        return np.ndarray(shape, dtype, memory, start)
+        return np.ndarray(shape, dtype, memory, _padding(memory))
 
     return allocate
+
+
+def _padding(memory: np.ndarray) -> int:
+    """Bytes in front of the first aligned one."""
+    return int(-memory.__array_interface__["data"][0] % ALIGNMENT)
 
 
 class ResultMemory:
@@ -75,6 +83,7 @@ class ResultMemory:
         self.lock = Exclusive()
         self._arena = np.empty(0, np.uint8)
         self._allocators: dict[Any, Callable[[], np.ndarray]] = {}
+        self._kept = 0
 
     def arena(self, nbytes: int) -> np.ndarray:
         """Memory for the temporaries of a plan; (n,) bytes, n at least `nbytes`.
@@ -93,6 +102,21 @@ class ResultMemory:
             except (MemoryError, ValueError) as error:
                 raise MemoryError(f"temporaries take {nbytes / 2**30:.4g} GiB") from error
         return self._arena
+
+    @property
+    def may_keep(self) -> int:
+        """How many bytes another plan may keep of what depends on its sizes only."""
+        return min(KEPT_PER_PLAN, KEPT_BYTES - self._kept)
+
+    def keep(self, nbytes: int) -> np.ndarray:
+        """Memory of a plan alone; (nbytes,) bytes, which count until they are freed."""
+        memory = np.ndarray((nbytes,), np.uint8, owner := np.empty(nbytes + ALIGNMENT, np.uint8), _padding(owner))
+        self._kept += nbytes
+        finalize(owner, self._free, nbytes).atexit = False
+        return memory
+
+    def _free(self, nbytes: int) -> None:
+        self._kept -= nbytes
 
     def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
         """The result of `make_allocator`, one per output and shape."""

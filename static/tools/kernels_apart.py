@@ -25,7 +25,8 @@ class KernelsApart:
     empty : runs nothing, which is what starting a program takes.
     whole : runs all kernels in order.
     each : runs one kernel each, to be called in order, since a kernel may read indices that another has left where
-        later results lie; none where loops or branches decide what runs.
+        later results lie; none where loops or branches decide what runs. Those whose results the plan keeps do
+        nothing.
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Any]) -> None:
@@ -38,8 +39,12 @@ class KernelsApart:
             for i in native.instructions
         ]
         self.empty, self.whole = self._run([]), self._run(instructions)
-        straight = all(i.op < 0 for i in instructions)
-        self.each = [self._run([i]) for i in instructions] if straight else []
+        skipped = (
+            native.exact(instructions[0].ints[3]) if plan.layout.kept else 0
+        )  # a jump, the kernels, and a note that they ran
+        skips = [self.empty] * max(skipped - 2, 0)
+        straight = all(i.op < 0 for i in instructions[skipped:])
+        self.each = [*skips, *(self._run([i]) for i in instructions[skipped:])] if straight else []
 
     def _run(self, instructions: Sequence[Instruction]) -> Run:
         program = ProgramPlan()

@@ -170,6 +170,17 @@ def test_kernels_apart_work_on_copies():
     assert len(apart.each) == len(step.explain().kernels)
 
 
+def test_kernels_whose_results_are_kept_do_nothing():
+    step = static.function(lambda x: (x * static.exp(static.arange(x.shape[0]).float() / 9)).sum())
+    x = np.ones(40, np.float32)
+    step(x)
+    apart = kernels_apart(step, x)
+    kept = [kernel.kept for kernel in step.explain().kernels]
+    assert [run is apart.empty for run in apart.each] == kept == [True, True, False]
+    assert [run() for run in apart.each] == [0, 0, 0]
+    assert apart.whole() == 0
+
+
 def test_each_kernel_is_timed_where_the_program_has_it():
     """A kernel alone, over and over, would read indices where later results lie: a pooling's gradient crashed."""
     order = []

@@ -273,9 +273,9 @@ def _guard_temporaries(side: str, pattern: int) -> None:
                 spread(call.regions[name], region)
                 block.regions[name] = region, 0
 
-    def guarded(frame: Any, env: Any, threads: int = 1) -> layouts.MemoryLayout:
+    def guarded(frame: Any, env: Any, threads: int = 1, kept_bytes: int = 0) -> layouts.MemoryLayout:
         nonlocal total
-        layout = lay_out(frame, env, threads)
+        layout = lay_out(frame, env, threads, kept_bytes)
         holes.clear()
         total = 0
         spread(frame, layout)

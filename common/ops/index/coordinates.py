@@ -269,12 +269,19 @@ def _samples(k: int, operation: str) -> Any:
     return samples
 
 
-#: The effect of an op with one index per row; ops with several only read.
+#: The effect of an op with one index per row; ops with several read, those with two add as well.
 _INDEXED = {
     "get": IndexUse(), "put": IndexUse(writes=True, join="add"), "add": IndexUse(writes=True, join="add"),
     "set": IndexUse(writes=True), "mul": IndexUse(writes=True, join="mul"),
     "max": IndexUse(writes=True, join="maximum"), "min": IndexUse(writes=True, join="minimum"),
 }  # fmt: skip
+
+
+def _use(k: int, operation: str) -> IndexUse | None:
+    """How an op with k indices uses them, where that is known."""
+    known = k == 1 or operation == "get" or (k == 2 and operation == "put")
+    use = _INDEXED.get(operation) if known else None
+    return use and use._replace(pairs=k == 2)
 
 
 @cache
@@ -296,7 +303,7 @@ def family(k: int) -> dict[str, Op]:
         operation = name.split("_")[1]
         return kernel(f"{name}{k}", (*inputs, *names), spec, _native(operation), oracle, rules, doc=doc, attrs=attrs,
                       node_name=node, samples=_samples(k, operation),
-                      indexed=_INDEXED.get(operation) if k == 1 or operation == "get" else None)  # fmt: skip
+                      indexed=_use(k, operation))  # fmt: skip
 
     at = f"({listed},)"
     extreme_rules = tuple(rule("g, y, x, v", f"ties(g, y, x, v, {at}, dim, wrap)[{i}]") for i in range(2))

@@ -347,11 +347,11 @@ class _Builder(Indexed):
         return id(item.out.storage) in self.read_from
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
-        if item.at is not None:
-            return operand(item.operands[0]) if item.puts else self.take(item, body)
         if item.function == ONE_OF_ROW:
             here = self.let(Call(EQUAL, (self.column, self.checked(item, 0))), body)
             return self.let(Call(CHOOSE, (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
+        if item.at is not None:
+            return operand(item.operands[0]) if item.puts else self.take(item, body)
         values = tuple(operand(o) for o in item.operands)
         return values[0] if item.function == "" else self.let(Call(item.function, values), body, item.out.dtype)
 

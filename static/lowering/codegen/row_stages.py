@@ -7,6 +7,7 @@ a later loop. What two loops need is computed twice if that is cheap, else kept 
 from __future__ import annotations
 
 from common.core.op import REGISTRY
+from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, Item
 
@@ -66,6 +67,7 @@ class Stages:
 
     def _plan(self) -> None:
         first: dict[int, int] = {}
+        laid = self._laid()
         seen: set[tuple[int, int]] = set()
 
         def visit(item: Item, stage: int) -> None:
@@ -75,7 +77,7 @@ class Stages:
             if first.setdefault(item.id, stage) < stage:
                 if item.id in self.stored or item.id in self.saved:
                     return
-                if not is_cheap(item) or self._weight(item, 0) > RECOMPUTED_ITEMS:
+                if item.id in laid or not is_cheap(item) or self._weight(item, 0) > RECOMPUTED_ITEMS:
                     self.saved.add(item.id)
                     return
             self.computed.add((item.id, stage))
@@ -87,6 +89,14 @@ class Stages:
                 for target in [item] if item.kind == "map" else self.producers(item):
                     visit(target, stage)
         self.first = first
+
+    def _laid(self) -> set[int]:
+        """Ids of the items whose row is laid into memory anyway, for a reduction that takes no registers."""
+        if not self.group.split:
+            return set()  # the only row is reduced in blocks, and only a block is kept
+        reductions = (i for i in self.group.items if i.kind == "rows" and not REDUCERS[i.function].registers)
+        sources = ((x.buffer, item.operands[0].dtype) for item in reductions for x in item.accesses)
+        return {b.maker.id for b, dtype in sources if b.maker is not None and b.dtype == dtype} & self.own.keys()
 
     def _weight(self, item: Item, total: int) -> int:
         """Items that computing it again takes; stops counting where there are too many."""

@@ -27,6 +27,7 @@ from common.runtime.call_text import MAX_BUFFERS
 from static.graph import Node
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import build
+from static.lowering.codegen.scalar_blocks import apart, blocks
 from static.lowering.groups import Group
 from static.lowering.ir.control_steps import PROGRESS
 from static.lowering.ir.items import ArrayBuffer, is_literal, size_key
@@ -52,6 +53,7 @@ class ScalarLoop:
     group, results : the items of the body, and the buffers of what it gives.
     arguments : dtype and sizes of each buffer: what is carried, rows, constants, those of the condition, stacks, then
         `PROGRESS`.
+    scratch : dtypes of the numbers of a block of iterations that further buffers hold.
     """
 
     kernel: Kernel
@@ -59,6 +61,7 @@ class ScalarLoop:
     group: Group
     results: list[ArrayBuffer]
     arguments: list[tuple[np.dtype[Any], tuple[Any, ...]]]
+    scratch: list[np.dtype[Any]]
 
 
 def scalar_loop(node: Node) -> ScalarLoop | None:
@@ -124,15 +127,22 @@ class _Writer:
             question.append(If("not answer", [Let("asking", "0"), Break()]))
             if parts.stacked:
                 question.append(If("done >= limit", [Let("more", "1"), Break()]))
-        place = [Let("row", "limit - 1 - done" if parts.backwards else "done")]
-        loop = Repeat("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
         dtypes = [buffer.dtype for buffer in body.inputs]
         dtypes += [buffer.dtype for buffer in (self.works[1].inputs[n:] if parts.condition is not None else ())]
         dtypes += [buffer.dtype for buffer in outputs[n:]]
         arguments = [(dtype, x.shape) for dtype, x in zip(dtypes, self.values, strict=True)]
         arguments += [(_INT64, ())] * len(PROGRESS)
-        kernel = Kernel([dtype for dtype, _ in arguments], len(self.ints), [*self.begin(), loop, *self.end()])
-        return ScalarLoop(kernel, self.ints, Group(body.items, (), (), None, 0), outputs, arguments)
+        found = apart(inner, dict(zip((f"c{k}" for k in range(n)), dtypes)), {x.name for x in self.head})
+        if question or found is None or len(arguments) + len(found.kept) > MAX_BUFFERS:
+            place = [Let("row", "limit - 1 - done" if parts.backwards else "done")]
+            loop = Repeat("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
+            scratch = []
+        else:
+            slots = {name: f"b{len(arguments) + k}" for k, name in enumerate(found.kept)}
+            loop, scratch = blocks(found, slots, carry, parts.backwards), list(found.kept.values())
+        buffers = [*(dtype for dtype, _ in arguments), *scratch]
+        kernel = Kernel(buffers, len(self.ints), [*self.begin(), loop, *self.end()])
+        return ScalarLoop(kernel, self.ints, Group(body.items, (), (), None, 0), outputs, arguments, scratch)
 
     def begin(self) -> list[Any]:
         """The statements before the iterations."""

@@ -34,9 +34,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from common.compiler.close_steps import CLOSE
 from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run
 from common.core.numerics import LANES
+from common.core.op import CHOOSE, EQUAL
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
 from common.kernels.arrays.reducers import REDUCERS, SUM
@@ -72,6 +75,11 @@ TURNED_ROWS = 64
 """Rows that are turned together."""
 LITERAL = 64
 """Numbers up to this stand in the text."""
+
+
+def are_short(columns: int, rows: int) -> bool:
+    """Whether rows are written out."""
+    return 2 <= columns <= MOST_COLUMNS and rows >= (LANES if columns <= CLOSE else FEWEST_TURNED)
 
 
 def build_rows(group: Group, escaping: set[int]) -> Built:
@@ -110,8 +118,10 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
 
 
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
-    if item.at is not None or item.calls or item.function == ONE_OF_ROW:
+    if item.at is not None or item.calls:
         return False
+    if item.function == ONE_OF_ROW:
+        return item.split == start and len(item.dims) == dims
     if item.window is not None and item.kind != "map":
         return False
     if any(access.in_pieces for access in item.accesses):
@@ -162,6 +172,8 @@ class _WrittenOut:
         dims = item.dims[: self.start]
         if item.kind == "rows":
             self._reduced_row(item, dims)
+        elif item.kind == "lookup":
+            self._looked_up(item, dims)
         elif item.kind == "cols":
             strides = contiguous_strides((*dims[: item.lead], self.inner))[: item.lead]
             for j in range(self.columns):
@@ -171,18 +183,41 @@ class _WrittenOut:
             window = item.window
             offset, strides = (window.offset, window.strides) if window else (0, contiguous_strides(item.dims))
             for j in range(self.columns if full else 1):
-                operands = [self._column(o, dims, j) for o in item.operands]
+                operands, function = [self._column(o, dims, j) for o in item.operands], item.function
+                if function == ONE_OF_ROW:
+                    g, index = operands
+                    operands, function = [self._is_here(item, index, dims, j), g, Operand(Const(0), item.dtype)], CHOOSE
                 made = self._add(
                     item,
                     "map",
                     dims,
                     operands,
-                    item.function,
+                    function,
                     (offset, strides[: self.start], strides[-1], j) if full else None,
                 )
                 self._made[item.out.id, j if full else -1] = made
                 if not full:
                     self._keep(item, made)
+
+    def _is_here(self, item: Item, index: Operand, dims: Sizes, j: int) -> Operand:
+        """Whether the index of a row is `j`."""
+        out = ArrayBuffer(next(self._numbers), np.dtype(np.bool_), dims)
+        operands = [index, Operand(Const(j), index.dtype)]
+        made = Item(next(self._numbers), item.node, "map", dims, EQUAL, index.dtype, operands, [out])
+        out.maker = made
+        self.items.append(made)
+        return self._whole(out, dims)
+
+    def _looked_up(self, item: Item, dims: Sizes) -> None:
+        """The element of a row at its index: the last one, unless it is one of those before."""
+        row, index = item.operands
+        found, made = self._column(row, dims, self.columns - 1), item.out
+        for j in reversed(range(self.columns - 1)):
+            here = self._is_here(item, self._column(index, dims, 0), dims, j)
+            made = self._add(item, "map", dims, [here, self._column(row, dims, j), found], CHOOSE, None)
+            found = self._whole(made, dims)
+        self._made[item.out.id, -1] = made
+        self._keep(item, made)
 
     def _reduced_row(self, item: Item, dims: Sizes) -> None:
         """The additions of S: to the lanes, then halves of these as far as they hold elements; or an extreme."""

@@ -17,14 +17,14 @@ from operator import attrgetter
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
-from common.core.numerics import LANES
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
-from static.lowering.codegen.short_rows import FEWEST_TURNED, MOST_COLUMNS, MOST_ITEMS
+from static.lowering.codegen.short_rows import MOST_ITEMS, are_short
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy
+from static.lowering.fusion.size_only import KEPT, is_worth_keeping
 from static.lowering.groups import Group, single
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, breaks_within
 from static.lowering.ir.program_values import Work
@@ -136,15 +136,21 @@ class _Fuser:
         if isinstance(space, str):
             return space
         dims, _, split = space
+        columns = hint(numel(dims[split:])) if split else 0
         if (
             split
-            and not tally.columns
-            and tally.maps * hint(numel(dims[split:])) > MOST_ITEMS
+            and tally.maps * columns > MOST_ITEMS
+            and (columns <= CLOSE or not tally.columns)
             and _is_short(dims, split)
         ):
             return "rows of a few elements are written out, and these would be too long"
+        if tally.columns and tally.rows and columns > CLOSE and _is_short(dims, split or 0):
+            return "rows of a few elements are turned, and columns are not reduced while they are"
         if tally.maps > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
+        kept = [group.items for key, group in ((a, one), (b, two)) if self.members[key] <= self.work.kept]
+        if len(kept) == 1 and is_worth_keeping(kept[0]):
+            return KEPT
         if self.parallel and tally.puts and tally.puts + len(tally.columns) > 1:
             return "threads can share loops that write at indices of one kind"
         if tally.gathers and tally.costly > tally.gathers:
@@ -302,6 +308,11 @@ class _Tally:
         return _Tally(self.count + other.count, columns, puts, gathers, maps, costly, checks)
 
     @property
+    def rows(self) -> int:
+        """How many reduce rows, or take one element of each."""
+        return self.count - self.maps - len(self.columns)
+
+    @property
     def most_scratch(self) -> int:
         """An upper bound of the temporaries that the kernel keeps: see `static.lowering.codegen.row_stages` for what
         they are.
@@ -342,8 +353,7 @@ def _united(one: Group, two: Group, tally: _Tally, late: bool) -> tuple[Sizes, t
 
 
 def _is_short(dims: Sizes, split: int) -> bool:
-    columns, rows = hint(numel(dims[split:])), hint(numel(dims[:split]))
-    return 2 <= columns <= MOST_COLUMNS and rows >= (LANES if columns <= CLOSE else FEWEST_TURNED)
+    return are_short(hint(numel(dims[split:])), hint(numel(dims[:split])))
 
 
 def _is_sibling(access: Access, item: Item, buffer: int) -> bool:

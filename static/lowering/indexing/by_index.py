@@ -19,7 +19,9 @@ from common.core.sizes import Dim, hint
 from common.core.spec import numel
 from common.kernels.arrays import copying
 from static.graph import Node
-from static.lowering.indexing.index_checks import Checked, PerRow, native_calls
+from static.lowering.codegen.short_rows import are_short
+from static.lowering.indexing.index_checks import PerRow, native_calls
+from static.lowering.indexing.paired import Paired
 from static.lowering.ir.items import (
     ONE_OF_ROW,
     Access,
@@ -49,7 +51,7 @@ def why_gathered(node: Node) -> str:
     return SHORT if found is not None and not (found.writes or found.one) else ""
 
 
-class ByIndex(Checked):
+class ByIndex(Paired):
     """The nodes that read and write at indices."""
 
     def by_index(self, node: Node) -> bool:
@@ -60,6 +62,8 @@ class ByIndex(Checked):
             return False
         if found.one:
             return not is_literal(_row(node, found)[-1], 1) and self.one_per_row(node, found)
+        if found.pairs and self.paired(node):
+            return True
         return self.put(node, found) if found.writes else self.take(node)
 
     def one_per_row(self, node: Node, how: IndexUse) -> bool:
@@ -68,16 +72,22 @@ class ByIndex(Checked):
         (value,), dims, rows = node.outputs, strip_ones(row), row[:-1]
         x, index = (self.layout(operand) for operand in node.operands)
         first = self.rows_of(x, rows) if how.writes else self.operand(x, row)
+        if are_short(hint(row[-1]), hint(numel(rows))):  # no loop over the row, which would check the index
+            column, after = self.indices(node, PerRow(index, 0, row[-1]), row, row[-1])
+            calls = []
+        else:
+            column, after, calls = Operand(self.rows_of(index, rows), np.dtype(np.int64)), [], list(native_calls(node))
         self.item(
             node,
             "map" if how.writes else "lookup",
             dims,
             function=ONE_OF_ROW,
             dtype=value.spec.dtype,
-            operands=[Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))],
+            operands=[Operand(first, value.spec.dtype), column],
             results=[self.result(value)],
             split=len(dims) - 1,
-            calls=list(native_calls(node)),
+            calls=calls,
+            after=after,
         )
         return True
 
@@ -139,6 +149,8 @@ class ByIndex(Checked):
     def put(self, node: Node, how: IndexUse) -> bool:
         """Rows that are written, or added, at an index each, by the loop that makes them; False if none does."""
         (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
+        if how.pairs:
+            return False
         *x, v, _ = node.operands
         source, shape, strides = self.layout(v), v.shape, contiguous_strides(value.shape)
         count = v.ndim - value.ndim + 1
@@ -182,11 +194,6 @@ class ByIndex(Checked):
         if inputs:
             begins_as_copy(item, [0], inputs)
         return begun
-
-    def rows_of(self, layout: Layout, rows: Sizes) -> Access | Const:
-        """How an item over rows and columns reads a value that has one element per row."""
-        shape, strides = (*layout.shape, 1), (*layout.strides, 0)
-        return self.operand(Layout(layout.root, layout.offset, shape, strides, False), (*rows, 0))
 
 
 def _is_ready(source: Layout) -> bool:

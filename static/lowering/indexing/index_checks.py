@@ -47,12 +47,20 @@ class Checked(InParts):
         super().__init__(graph)
         self.checks: dict[Any, ArrayBuffer] = {}
 
-    def indices(self, node: Node, per_row: PerRow, shape: Sizes, extent: Any) -> tuple[Operand, list[ArrayBuffer]]:
-        """The operand of an item over a shape that has an index per row, and what is there once all are checked."""
+    def indices(
+        self, node: Node, per_row: PerRow, shape: Sizes, extent: Any, errors: Any = None
+    ) -> tuple[Operand, list[ArrayBuffer]]:
+        """The operand of an item over a shape that has an index per row, and what is there once all are checked.
+
+        Parameters
+        ----------
+        errors : what tells of wrong ones; that of the node's own kernel by default.
+        """
         buffer = self.contiguous(node, per_row.layout)
         (*_, own) = native_calls(node)
         wrap = node.attrs.get("wrap", False)
-        call = coordinates.check(buffer.dtype, numel(buffer.shape), extent, wrap, per_row.used, own.errors)
+        errors = own.errors if errors is None else errors
+        call = coordinates.check(buffer.dtype, numel(buffer.shape), extent, wrap, per_row.used, errors)
         name = buffer.id, *sizes_key(call.ints)
         if name not in self.checks:
             token = self.buffer(np.dtype(np.int64), ())

@@ -65,13 +65,19 @@ class Indexed:
         return value
 
     def checked(self, item: Item, stage: int) -> str:
-        """The name of the index of a `pick` or `spread`, checked: this loop may compute it."""
+        """The name of the one index of a row, checked, and from the beginning: this loop may compute it."""
         name, size = self.operand(item.operands[1], stage, self.rows), self.nest.size(self.nest.inner)
-        if ("checked", name, size) not in self.row_values:
-            self.row_values["checked", name, size] = name
-            status = status_of(f"to_int64({name})", failing(self.group.items).index(item))
-            self.rows.append(If(f"{name} < 0 or {name} >= {size}", [Return(status)]))
-        return name
+        if not item.calls:  # a kernel has checked it before
+            return str(name)
+        which, wrap = (len(item.at.further), item.at.wrap) if item.at else (0, False)
+        key = "checked", name, size, wrap
+        if key not in self.row_values:
+            status = status_of(f"to_int64({name})", failing(self.group.items).index(item) + which)
+            low = f"0 - {size}" if wrap else "0"
+            self.rows.append(If(f"{name} < {low} or {name} >= {size}", [Return(status)]))
+            end = f"{name} + {size} if {name} < 0 else {name}"
+            self.row_values[key] = self.let(end, self.rows) if wrap else name
+        return str(self.row_values[key])
 
     def take(self, item: Item, body: list[Any]) -> str:
         """An element of the row at an index, or the element at one; under a mask if this loop checks the index."""

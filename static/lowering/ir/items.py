@@ -181,7 +181,8 @@ class Item:
     calls : the `NativeCall` sequence of a native item.
     apart : why it shares no kernel, where that is not obvious.
     at : of a map that takes from, or puts to, rows at indices, its operands behind the first, which is what it takes at
-        index 0, or what it puts. It checks them itself if it has calls.
+        index 0, or what it puts. It checks them itself if it has calls. Of one element per row, where the last of
+        several indices is an operand, the others being those of the rows.
     copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
         lies at the same place: without them it may run in the memory of that array.
     after : results of acts, and of what prepares it, that come before it.

@@ -38,6 +38,7 @@ class Work:
     outputs : (buffer, shape) per output; each buffer is computed and belongs to one output only.
     writes : (state, computed buffer) per effect.
     carried : of a loop's body, (input, output) per value that the next iteration gets.
+    kept : ids of the items whose results plans keep, see `static.lowering.fusion.size_only`.
     """
 
     graph: Graph
@@ -47,6 +48,7 @@ class Work:
     outputs: list[tuple[ArrayBuffer, Sizes]] = field(default_factory=list)
     writes: list[tuple[ArrayBuffer, ArrayBuffer]] = field(default_factory=list)
     carried: list[tuple[ArrayBuffer, ArrayBuffer]] = field(default_factory=list)
+    kept: set[int] = field(default_factory=set)
 
 
 class Values:

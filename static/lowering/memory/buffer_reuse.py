@@ -4,21 +4,26 @@ A kernel can write a result over an operand: bias and activation over a product,
 So a loop touches one array less, and that is most of what an exact operation on a large array costs. No bit depends on
 it: an element is stored after the last read of the element that lay there, in a loop after all reads, and in a kernel
 that goes through a row several times in a stage in which, or behind which, nothing reads the operand. Rows do not read
-each other.
+each other. In the body of a loop a value that is handed on, such as the sum of a weight's gradients, lies where it came
+in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from common.core.lazy import cached_property
-from common.core.sizes import same
+from common.core.sizes import hint, same
 from common.core.spec import numel
 from static.lowering.codegen.row_stages import Stages
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item
 from static.lowering.ir.program_values import Work
+
+HANDED_ON = 1 << 16
+"""Bytes of an array from which on a loop hands it on in one place: two smaller ones lie in the nearest caches, where
+loads that overlap with the last stores would wait."""
 
 
 def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dict[int, list[tuple[Item, Item]]]:
@@ -40,7 +45,10 @@ def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dic
     for group in reversed(groups):
         if group.native:
             continue
+        _hand_on(work, group, last, escaping)
         ending = [b for b in group.reads if b.maker is not None and b.id not in bound and last[b.id] is group]
+        if group.id not in work.kept:
+            ending = [b for b in ending if b.maker is None or b.maker.id not in work.kept]
         again = group.read_again
         ending = [b for b in ending if b.storage is b and b.id not in again and _at_hand(group, b)]
         if not ending:
@@ -55,6 +63,21 @@ def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dic
                 operand.into = item.out.storage
                 found.setdefault(group.id, []).append((operand.maker, item))
     return found
+
+
+def _hand_on(work: Work, group: Group, last: Mapping[int, Group], escaping: Set[int]) -> None:
+    """Let what the next iteration of a loop gets lie in the memory of what this one got, which ends with the group."""
+    for begin, end in work.carried:
+        if hint(numel(begin.shape)) * begin.dtype.itemsize < HANDED_ON:
+            continue
+        item = end.maker
+        if item is None or item not in group.items or end.storage is not end or last.get(begin.id) is not group:
+            continue
+        if not (_fits(begin, end) and _is_whole(group, item)) or begin.id in group.read_again:
+            continue
+        order = _Order(group, escaping)
+        if _at_hand(group, begin) and order.read(begin) <= order.stored(item):
+            end.into = begin
 
 
 def _at_hand(group: Group, operand: ArrayBuffer) -> bool:

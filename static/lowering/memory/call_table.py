@@ -133,6 +133,7 @@ class Frame:
     temporaries : see the module's docstring.
     constants : dtype, and the number or the index of the size that it is; one of them is None.
     calls : in the order in which they run.
+    kept : how many of the first calls depend on sizes only: plans keep what they make.
     schedule : what of its layouts does not depend on sizes, see `static.lowering.memory.layout.schedule_of`.
     """
 
@@ -142,6 +143,7 @@ class Frame:
     temporaries: list[Temporary] = field(default_factory=list)
     constants: list[tuple[np.dtype[Any], Any, int | None]] = field(default_factory=list)
     calls: list[TableEntry] = field(default_factory=list)
+    kept: int = 0
     hints: list[int] = field(default_factory=list)
     schedule: Any = None
     _index: dict[Any, int] = field(default_factory=dict)
@@ -173,9 +175,9 @@ class Frame:
         return [n if type(n) is int else evaluate(n, env) for n in self.sizes]
 
 
-def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
-    """The frame of a program."""
-    frame = Frame()
+def make_frame(work: Work, graph: Graph, steps: Sequence[Step], kept: int = 0) -> Frame:
+    """The frame of a program, of which plans keep what its first `kept` steps make."""
+    frame = Frame(kept=kept)
     slots: dict[int, int] = {}
     written = {state.id for state, _ in work.writes}
     for value, buffer in zip(graph.inputs, work.inputs, strict=True):

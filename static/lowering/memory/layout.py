@@ -47,6 +47,7 @@ class MemoryLayout:
     beside : steps that threads run at the same time, by the first of them.
     vectors : steps that are products of a vector, which need another kernel.
     total : bytes.
+    kept : temporaries that the plan keeps, in memory of its own: nothing of them lies in the arena.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
 
@@ -58,6 +59,7 @@ class MemoryLayout:
     beside: dict[int, list[int]]
     vectors: list[int]
     total: int
+    kept: list[int] = field(default_factory=list)
     first: int = 0
     parts: dict[int, int] = field(default_factory=dict)
 
@@ -73,6 +75,7 @@ class Schedule:
     blocks : steps with regions, and the temporaries that are memory for these.
     scratch : step -> temporaries that are scratch memory of it alone.
     products : steps that are products of matrices, and of which size their rows and columns are.
+    kept : temporaries that later calls of a plan find.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -85,6 +88,7 @@ class Schedule:
         self.arena, self.sharing = Arena(list(lives)), Sharing(frame)
         self.sizes = [t.size[0] if t.size else None for t in frame.temporaries]
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
+        self.kept = [i for i, t in enumerate(frame.temporaries) if t.first < frame.kept <= t.last]
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
         self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
         self.scratch: dict[int, list[int]] = {}
@@ -104,12 +108,13 @@ def schedule_of(frame: Frame) -> Schedule:
     return schedule
 
 
-def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> MemoryLayout:
+def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1, kept_bytes: int = 0) -> MemoryLayout:
     """The layout of a program and of its regions, when loops are shared among threads.
 
     Parameters
     ----------
     env : sizes; None for those of the traced call, if the program has just been lowered.
+    kept_bytes : what the plan may keep at most.
     """
     schedule = schedule_of(frame)
     values = frame.evaluate(env)
@@ -127,10 +132,13 @@ def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> M
         for i in schedule.scratch.get(step, ()):
             nbytes[i] = aligned(nbytes[i]) * len(parts)
     beside = schedule.sharing.beside(values, threads, shared) if threads > 1 else {}
+    kept = schedule.kept if sum(nbytes[i] for i in schedule.kept) <= kept_bytes else []
+    for i in kept:
+        nbytes[i] = 0
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
     vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
-    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
+    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, vectors, total, kept)
 
 
 def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> RegionMemory:
@@ -167,7 +175,7 @@ def numbers(frame: Frame, layout: MemoryLayout) -> tuple[list[int], list[int]]:
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
     these begin is noted in the layout. Decisive are the number of parts of loops, which steps run side by side and in
-    which order, and which are products of vectors.
+    which order, which are products of vectors, and whether something is kept.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -180,6 +188,7 @@ def _number(frame: Frame, layout: MemoryLayout, base: int, found: list[int], cut
     layout.first = len(found)
     found += layout.values
     found += [base + offset for offset in layout.offsets]
+    cuts += [-1] * bool(layout.kept)
     for steps in layout.beside.values():
         cuts += (layout.first, -len(steps), *steps)
     for step in layout.vectors:

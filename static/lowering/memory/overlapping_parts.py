@@ -35,8 +35,8 @@ def overlapping(nodes: Sequence[Node]) -> set[int]:
 
 
 def _overlap(pads: Iterable[Node]) -> bool:
-    """Whether two of them have elements at one place, at the sizes of the traced call."""
-    spans = [_span(node) for node in pads]
+    """Whether two of them share some elements but not all, at the sizes of the traced call."""
+    spans = {_span(node) for node in pads}
     dims = {dim for dim, _, _ in spans}
     return len(spans) > 1 and (len(dims) > 1 or any(a[2] > b[1] for a, b in pairwise(sorted(spans))))
 

@@ -43,7 +43,8 @@ def write_over(work: Work, ordered: Sequence[Group]) -> None:
             continue
         if old.maker is not None:
             # the old array is complete before the first write: windows do not wait for it by themselves
-            if old.id in bound or old.storage is not old or at[old.maker.id] >= first:
+            kept = old.maker.id in work.kept and item.id not in work.kept
+            if kept or old.id in bound or old.storage is not old or at[old.maker.id] >= first:
                 continue
             old.into = out
         elif any(begin is old and end.storage is out.storage for begin, end in work.carried):

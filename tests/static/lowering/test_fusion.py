@@ -9,6 +9,7 @@ import pytest
 
 from common.core.numerics import BLOCK
 from common.ops.index import gather
+from common.ops.index.masks import where
 from common.ops.linalg import matmul
 from common.ops.loss import classes
 from common.ops.math import arithmetic, cast, compare, transcendental
@@ -285,3 +286,17 @@ def test_a_long_chain_is_one_kernel():
         return x
 
     assert len(program_of(assert_compiles(chain, [floats(40)])).groups) == 1
+
+
+@pytest.mark.parametrize("columns", [20, 1500])
+def test_what_a_maximum_needs_in_memory_is_not_computed_again(columns):
+    """A softmax of scores with a mask and a bias: the scores of a row are stored for the maximum, and loaded then."""
+
+    def program(x, bias, mask):
+        scores = where(mask, -1e9, x / 3 + bias[:, None] * x)
+        return normalize.softmax(scores, 1)
+
+    arrays = floats(30, columns), floats(30), floats(30, columns) > 0.5
+    compiled = assert_compiles(program, arrays)
+    assert compiled.source.count("where(") == 1
+    assert compiled.source.count("row_max(") == 1

@@ -159,3 +159,26 @@ def test_divisions_meet_where_sizes_are_known_to():
     assert len(cuts([2, 3, n - 5], [5, n - 5])) == 3
     assert cuts([n, 4], [4, n]) is None
     assert not scope.guards
+
+
+def test_gradients_of_columns_that_are_read_twice():
+    """Parts at the same places are added to each other, those of other columns are not in their way."""
+
+    def program(q, v):
+        def cross(a, b):
+            x, y, z = (a[:, i] * b[:, j] - a[:, j] * b[:, i] for i, j in ((1, 2), (2, 0), (0, 1)))
+            return tw.stack((x, y, z), 1)
+
+        turned = v + q[:, :1] * cross(q[:, 1:], v) + cross(q[:, 1:], cross(q[:, 1:], v))
+        return (turned[:, 0] * turned[:, 1]).sum() + (turned[:, 2] ** 2).sum()
+
+    arrays = [(floats(n, 4), floats(n, 3)) for n in (50, 3)]
+    compiled = assert_compiles(tw.grad(program, argnums=(0, 1)), *arrays)
+    assert " if c >= " not in compiled.source
+
+
+def test_wide_parts_at_the_same_place():
+    compiled = assert_compiles(
+        tw.grad(lambda x: (x[1:].exp() * x[1:].tanh() + x[1:]).sum()), (floats(40),), (floats(2),)
+    )
+    assert " if c >= " not in compiled.source

@@ -135,3 +135,54 @@ def test_gradients_of_distances_do_not_move_the_whole():
     total = np.asarray(dx, np.float64).sum(0) + np.asarray(dy, np.float64).sum(0)
     np.testing.assert_allclose(total, 0, atol=1e-3)
     assert np.abs(np.asarray(dx)).max() > 0.1
+
+
+def few_classes(tw):
+    """The loss of a linear classifier, which reads one element of each row in two ways, and its gradients."""
+
+    def loss(w, b, x, y):
+        scores = tw.log_softmax(x @ w + b, 1)
+        picked = tw.gather(scores, 1, (y % w.shape[1])[:, None]).sum()
+        return -scores[tw.arange(x.shape[0]), y].mean() - 0.1 * picked
+
+    def call(*args):
+        value, gradients = tw.value_and_grad(loss, (0, 1, 2))(*args)
+        return (value, *gradients)
+
+    return tw.function(call)
+
+
+@pytest.mark.parametrize("columns", [2, 8, 10, 20])
+def test_elements_at_indices_of_rows_that_are_written_out(columns):
+    """Rows of more elements than steps serve are turned, and columns are reduced behind them."""
+    compiled = few_classes(static)
+    for n in (300, 257, 5):
+        operands = arrays((4, columns), (columns,), (n, 4))
+        y = np.random.default_rng(n).integers(-columns, columns, n)
+        assert_all_same_bits(compiled(*operands, y), few_classes(dynamic)(*operands, y), f"{n} rows")
+    assert f" == {columns}:\n" in compiled.traces[0].program.source
+    operands = arrays((4, columns), (columns,), (300, 4))
+    y = np.zeros(300, np.int64)
+    for wrong in (columns, -columns - 1):
+        y[299] = wrong
+        for tw in (dynamic, static):
+            with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension 1 with size {columns}"):
+                few_classes(tw)(*operands, y)
+
+
+def test_mixtures_reduce_rows_and_columns_in_kernels_that_can_be_written_out():
+    """A kernel of all of it would be too long to be written out, and ten times as slow."""
+
+    def loss(tw):
+        def call(w, m, s, x):
+            z = (x[:, None] - m) / tw.exp(s)
+            return -tw.logsumexp(tw.log_softmax(w, 0) - s - 2.5 * tw.log(1 + z * z / 4), 1).mean()
+
+        return tw.function(lambda *args: tw.grad(call, (0, 1, 2))(*args))
+
+    for columns in (8, 12):
+        operands = [x.ravel() for x in arrays((columns, 1), (columns, 1), (columns, 1), (400, 1))]
+        compiled = loss(static)
+        assert_all_same_bits(compiled(*operands), loss(dynamic)(*operands), f"{columns} columns")
+        reduced = [kernel for kernel in compiled.source.split("def ") if "exp(" in kernel and "400" not in kernel]
+        assert any(f" == {columns}:\n" in kernel for kernel in reduced)

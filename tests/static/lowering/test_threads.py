@@ -96,7 +96,7 @@ def layer_norm(x, w, b, g):
 
 @pytest.mark.parametrize(("rows", "dtype"), rotated([2, 3, 15, 17, 300, 1024, 1025, 3000], DTYPES))
 def test_columns_beside_whole_rows_are_cut_by_blocks_and_lanes(rows, dtype):
-    x, w, b, g = normal(rows, 24, dtype=dtype), normal(24, dtype=dtype), normal(24, dtype=dtype), normal(rows, 24)
+    x, w, b, g = normal(rows, 40, dtype=dtype), normal(40, dtype=dtype), normal(40, dtype=dtype), normal(rows, 40)
     cut = check(layer_norm, (x, w, b, g.astype(dtype)))
     assert cut["lane"] >= 2
 
@@ -346,7 +346,8 @@ def test_random_programs_keep_their_order(random, length):
     arrays = inputs(1, 5, 7, 3)
     compiled(*arrays)
     graph = compiled.newest.executable.graph
-    steps = list(program.LoweredProgram(graph, CompileOptions())._steps())
+    lowered = program.LoweredProgram(graph, CompileOptions())
+    steps = list(lowered._steps(lowered.groups))
     for step in steps:  # all that can be, as if all were large
         step.cut = step.cut or ("c" if step.source else "")
     orders_kept(steps, beside.side_by_side(steps))
