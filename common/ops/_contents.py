@@ -27,7 +27,7 @@ CONTENTS = {
         "max_pool3d max_unpool1d max_unpool2d max_unpool3d |",
     "image.pooling": "| unpool",
     "image.shuffle": "channel_shuffle pixel_shuffle pixel_unshuffle |",
-    "image.windows": "| columns from_columns window_add window_max window_sum",
+    "image.windows": "| columns from_columns window_add window_amax window_max window_sum",
     "index.advanced_keys": "",
     "index.bags": "embedding_bag |",
     "index.coordinates":

@@ -18,6 +18,7 @@ class Minimizing:
 
     param_groups: list[Any]
     step: Any
+    has_stepped: bool
 
     def minimize(
         self,
@@ -69,6 +70,7 @@ class Minimizing:
             raise GradientError(f"no gradients provided for any variable: {[getattr(p, 'name', '') for _, p in pairs]}")
         graph = getattr(given[0][0], "graph", None)
         if graph is not None:
+            self.has_stepped = True
             return graph.apply(self, given, global_step, name)
         updated = [p for group in self.param_groups for p in group.params]
         before = [p.grad for p in updated]

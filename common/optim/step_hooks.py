@@ -23,7 +23,14 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 class Hooked:
-    """The hooks of optimisers; a subclass's own `step` calls them too."""
+    """The hooks of optimisers; a subclass's own `step` calls them too.
+
+    Attributes
+    ----------
+    has_stepped : whether `step` was ever called, if only in a trace: compiled programs do not call it again.
+    """
+
+    has_stepped = False
 
     def __init__(self) -> None:
         self._before_step: dict[int, Hook] = {}
@@ -83,6 +90,8 @@ def changed(hooks: dict[int, Hook], owner: Any, value: Any) -> Any:
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_stepped:
+            self.has_stepped = True
         if not (self._before_step or self._after_step or _before_all or _after_all):
             return step(self, *args, **kwargs)
         for hook in (*_before_all.values(), *self._before_step.values()):

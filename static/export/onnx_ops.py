@@ -242,8 +242,8 @@ def fixed(node: Node, name: str) -> list[int]:
     return list(numbers)
 
 
-@rule("window_max")
-def _window_max(w: Writer, node: Node, x: list[str]) -> str:
+def _max_pool(w: Writer, node: Node, x: list[str], results: int) -> Any:
+    """The maxima of windows, and if 2 results are wanted where they are."""
     pads, size, stride, dilation = (fixed(node, name) for name in ("padding", "size", "stride", "dilation"))
     reach = list(zip(node.operands[0].shape[2:], pads, size, stride, dilation, node.attrs["count"], strict=True))
     whole = [hint(n) + 2 * pad - d * (k - 1) - 1 for n, pad, k, _, d, _ in reach]
@@ -251,8 +251,19 @@ def _window_max(w: Writer, node: Node, x: list[str]) -> str:
     if ceil and any(-(-n // step) + 1 != hint(count) for n, (*_, step, _, count) in zip(whole, reach, strict=True)):
         file, line, _ = node.source
         raise ArgumentError(f"export_onnx(): {node.name!r} ({file}:{line}) has windows that reach over the end")
-    _, places = w.add("MaxPool", x, 2, pads=pads + pads, kernel_shape=size, strides=stride, dilations=dilation,
-                      ceil_mode=int(ceil))  # fmt: skip
+    return w.add("MaxPool", x, results, pads=pads + pads, kernel_shape=size, strides=stride, dilations=dilation,
+                 ceil_mode=int(ceil))  # fmt: skip
+
+
+@rule("window_amax")
+def _window_amax(w: Writer, node: Node, x: list[str]) -> str:
+    made: str = _max_pool(w, node, x, 1)
+    return made
+
+
+@rule("window_max")
+def _window_max(w: Writer, node: Node, x: list[str]) -> str:
+    _, places = _max_pool(w, node, x, 2)
     plane: Any = 1
     for n in node.operands[0].shape[2:]:
         plane = plane * n

@@ -7,4 +7,4 @@ from static.nn import attention, functional, init, modules, parallel, parameter,
 
 __all__ = list(_names)
 
-publish(__name__)
+publish(__name__, late=("grad",))

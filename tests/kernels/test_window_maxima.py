@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from common.evaluate.kernels import compiled
-from common.kernels.arrays.windows import add_source, max_source, sum_source, window_args
-from common.ops.image.windows import _max_oracle
+from common.kernels.arrays.windows import add_source, amax_source, max_source, sum_source, window_args
+from common.ops.image.windows import _amax_oracle, _max_oracle
 from tests.bits import assert_all_same_bits
 
 SIZES = (2, 5, 9)
@@ -35,6 +35,7 @@ def test_maxima_of_windows(window, dtype):
         x[rng.random(x.shape) < 0.1] = np.nan
         x[rng.random(x.shape) < 0.1] = -0.0
     kernel = compiled(max_source(dtype, size, stride, dilation, padding), "window_max")
+    values = compiled(amax_source(dtype, size, stride, dilation, padding), "window_amax")
     for ceil in (False, True):
         count = count_of(window, ceil)
         found = np.empty((2, 3, *count), np.int64)
@@ -42,6 +43,10 @@ def test_maxima_of_windows(window, dtype):
         expected = _max_oracle(x, size=size, count=count, stride=stride, padding=padding, dilation=dilation)
         inside = expected >= 0  # a window that `ceil` adds may lie in the padding only
         np.testing.assert_array_equal(found[inside], expected[inside])
+        maxima = np.empty((2, 3, *count), dtype)
+        values(x, maxima, *window_args(6, SIZES, (size, count, stride, padding, dilation)))
+        expected = _amax_oracle(x, size=size, count=count, stride=stride, padding=padding, dilation=dilation)
+        assert_all_same_bits([maxima], [expected], f"maxima, {ceil=}")
 
 
 def in_order(x, out, sizes, size, count, stride, padding, dilation):

@@ -23,6 +23,7 @@ def rates(make, steps=8, read=lambda group: group["lr"], **options):
     for _ in range(steps):
         seen.append(read(opt.param_groups[0]))
         assert scheduler.get_last_lr() == [opt.param_groups[0]["lr"]]
+        opt.step()
         scheduler.step()
     return seen
 
@@ -117,6 +118,7 @@ def test_schedulers_of_one_optimiser_multiply():
     warm, decay = ls.LinearLR(opt, 0.5, total_iters=2), ls.ExponentialLR(opt, 0.9)
     seen = []
     for _ in range(4):
+        opt.step()
         warm.step()
         decay.step()
         seen.append(opt.param_groups[0]["lr"])
@@ -128,6 +130,7 @@ def test_every_group_has_its_rate():
     a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])
     opt = tw.optim.SGD([{"params": a}, {"params": b, "lr": 0.5}], lr=1.0)
     scheduler = ls.LambdaLR(opt, [lambda t: 1 / (1 + t), lambda t: 2.0**-t])
+    opt.step()
     scheduler.step()
     assert scheduler.get_last_lr() == [0.5, 0.25]
     with pytest.raises(ArgumentError, match="Expected 2 lr_lambdas, but got 1"):
@@ -141,6 +144,7 @@ def test_state_can_be_saved_and_restored(name):
     opt = optimizer(momentum=0.9)
     scheduler = make(opt)
     for _ in range(4):
+        opt.step()
         scheduler.step(*given)
     other = optimizer(momentum=0.9)
     continued = make(other)
@@ -169,7 +173,9 @@ def test_fractions_of_an_epoch():
 
 
 def test_a_cycle_has_an_end():
-    cycle = ls.OneCycleLR(optimizer(momentum=0.9), 1.0, total_steps=2)
+    opt = optimizer(momentum=0.9)
+    cycle = ls.OneCycleLR(opt, 1.0, total_steps=2)
+    opt.step()
     cycle.step()
     cycle.step()
     with pytest.raises(ArgumentError, match="Tried to step 3 times"):
@@ -235,8 +241,66 @@ def test_mistakes(make, text):
 def test_an_epoch_that_is_given_is_warned_of():
     opt = tw.optim.SGD([tw.nn.Parameter([1.0])], lr=1.0)
     scheduler = ls.ExponentialLR(opt, 0.5)
-    with pytest.warns(UserWarning, match="epoch parameter in `scheduler.step"):
+    opt.step()
+    with pytest.warns(UserWarning, match="epoch parameter in `scheduler.step") as warned:
         scheduler.step(3)
+    assert str(warned[0].message) == ls.EPOCH_DEPRECATION_WARNING
     assert opt.param_groups[0]["lr"] == 0.125
     with pytest.raises(ValueError, match="swa_lr must have the same length"):
         tw.optim.swa_utils.SWALR(opt, [1.0, 0.1])
+
+
+@pytest.mark.parametrize("make", [PYTORCH["StepLR"][0], PYTORCH["chain"][0], PYTORCH["sequence"][0]])
+def test_a_rate_that_changes_before_the_first_update_is_warned_of(make):
+    opt = optimizer(momentum=0.9)
+    scheduler = make(opt)
+    with pytest.warns(UserWarning, match=r"`lr_scheduler.step\(\)` before `optimizer.step\(\)`"):
+        scheduler.step()
+    scheduler.step()  # said once
+
+
+def test_a_replaced_update_is_warned_of():
+    opt = optimizer()
+    scheduler = ls.StepLR(opt, 1)
+    own = opt.step
+    opt.step = lambda: own()
+    opt.step()
+    with pytest.warns(UserWarning, match=r"`optimizer.step\(\)` has been overridden"):
+        scheduler.step()
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_updates_of_programs_that_were_traced_before_count(engine):
+    p = engine.nn.Parameter(engine.ones(2))
+    opt = engine.optim.SGD([p], lr=1.0)
+
+    @engine.function
+    def step():
+        opt.zero_grad()
+        (p * p).sum().backward()
+        opt.step()
+
+    step()
+    scheduler = engine.optim.lr_scheduler.ExponentialLR(opt, 0.5)
+    step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.5]
+
+
+class Falling:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, epoch):
+        return self.by**epoch
+
+
+@pytest.mark.parametrize("kind", [ls.LambdaLR, ls.MultiplicativeLR])
+def test_objects_that_give_factors_have_state(kind):
+    scheduler = kind(optimizer(), Falling(0.5))
+    state = scheduler.state_dict()
+    assert state["lr_lambdas"] == [{"by": 0.5}]
+    assert kind(optimizer(), lambda t: 1.0).state_dict()["lr_lambdas"] == [None]
+    other = kind(optimizer(), Falling(0.9))
+    other.load_state_dict(state)
+    assert other.lr_lambdas[0].by == 0.5

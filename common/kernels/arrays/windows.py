@@ -8,6 +8,7 @@ kernel            buffers      args           result
 ``window_sum``    x, out       `window_args`  out[p, l] = the sum of x[p, places of window l], in C order
 ``window_add``    g, out       `window_args`  out[p, place] = the sum of g[p, l] of its windows, in the order of l
 ``window_max``    x, out       `window_args`  out[p, l] = where in x[p] the maximum of window l is, int64
+``window_amax``   x, out       `window_args`  out[p, l] = the maximum of window l; the least number if it is empty
 ================  ===========  =============  ===================================================================
 
 Images are (n, c, d, h, w), contiguous, planes p are (d, h, w); windows l and places k in a window are in C order. The
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.literals import literal
 from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
 
@@ -31,8 +33,8 @@ UNROLLED = 27
 """Elements of a window up to which its maximum, or its sum, is found without loops."""
 
 __all__ = [
-    "UNROLLED", "add_source", "column_args", "columns_source", "from_columns_source", "max_source", "sum_source",
-    "window_args",
+    "UNROLLED", "add_source", "amax_source", "column_args", "columns_source", "from_columns_source", "max_source",
+    "sum_source", "window_args",
 ]  # fmt: skip
 
 
@@ -228,7 +230,7 @@ def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
         count = prod(size)
         places = _Places(size, stride, dilation, False)
         total = " + ".join([f"{kind}(0)", *(f"x[{places.inside(i)}]" for i in range(count))])
-        return head + _unrolled(body, places, [f"out[q + c] = {total}"], [])
+        return head + _unrolled(body, places, [f"out[q + c] = {total}"], [], [])
     added = _together("args[6]", "out[q + c] = out[q + c] + x[PLACE]")
     zeros = f"for c in range(first, last):\n    out[q + c] = {kind}(0)\n"
     return head + _windows(body, zeros + added) + "    return 0\n"
@@ -248,23 +250,48 @@ def add_source(dtype: Any) -> str:
 def max_source(
     dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], padding: Sequence[Any]
 ) -> str:
-    """Return the kernel that finds the maximum of each window.
+    """Return the kernel that finds where the maximum of each window is.
 
     Parameters
     ----------
     size, stride, dilation, padding : of windows. Small windows are read without a loop, by these numbers.
     """
-    kind = buffer_dtype(dtype)
-    floating = np.dtype(dtype).kind == "f"
-    better = "x[p] > x[best] or x[p] != x[p]" if floating else "x[p] > x[best]"
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
+    better = _better(dtype, "x[p]", "x[best]")
     body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q + c] = best - base"
-    head = f"def window_max(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, int64)\n"
+    return _maxima(dtype, (size, stride, dilation, padding), body, False)
+
+
+def amax_source(
+    dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], padding: Sequence[Any]
+) -> str:
+    """Return the kernel that finds the maximum of each window; parameters as in `max_source`."""
+    least = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    first, better = f"best = {literal(least, np.dtype(dtype))}", _better(dtype, "x[p]", "best")
+    body = f"{first}\n---\nif {better}:\n    best = x[p]\n---\nout[q + c] = best"
+    return _maxima(dtype, (size, stride, dilation, padding), body, True)
+
+
+def _better(dtype: Any, new: str, old: str) -> str:
+    """Whether an element takes the place of the maximum of those before it."""
+    return f"{new} > {old} or {new} != {new}" if np.dtype(dtype).kind == "f" else f"{new} > {old}"
+
+
+def _maxima(dtype: Any, windows: Sequence[Sequence[Any]], body: str, values: bool) -> str:
+    """The kernel for maxima, or where they are; `body` as in `_windows`."""
+    kind = buffer_dtype(dtype)
+    name, result = ("window_amax", kind) if values else ("window_max", "int64")
+    head = f"def {name}(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {result})\n"
+    size, stride, dilation, padding = windows
     if not _is_small(size, stride, dilation):
         return head + _windows(body) + "    return 0\n"
     places = _Places(size, stride, dilation, any(type(p) is not int or p for p in padding))
-    cut = [] if places.apart else _compared(places.clamped, prod(size), floating)
-    return head + _unrolled(body, places, _compared(places.inside, prod(size), floating), cut)
+    whole = _compared(places.inside, prod(size), dtype, values)
+    cut = [] if places.apart else _compared(places.clamped, prod(size), dtype, values)
+    if cut and stride[2] > 1 and not values:  # vectors gather elements of neighbours anyway: those of the ends, too
+        return head + _unrolled(body, places, cut, cut, [
+            f"if known and (ow - 1) * {stride[2]} - args[15] < w:", "    first = 0", "    last = ow"])  # fmt: skip
+    return head + _unrolled(body, places, whole, cut, [])
 
 
 def _is_small(*numbers: Sequence[Any]) -> bool:
@@ -272,14 +299,14 @@ def _is_small(*numbers: Sequence[Any]) -> bool:
     return all(type(k) is int for three in numbers for k in three) and 1 <= prod(numbers[0]) <= UNROLLED
 
 
-def _compared(place: Callable[[int], str], count: int, floating: bool) -> list[str]:
-    """Lines that compare the elements of a window one after the other."""
+def _compared(place: Callable[[int], str], count: int, dtype: Any, values: bool) -> list[str]:
+    """Lines that compare the elements of a window one after the other, and keep the maximum or where it is."""
     lines = [f"p0 = {place(0)}", "m0 = x[p0]", "at0 = p0 - base"]
     for i in range(1, count):
-        nan = f" or v{i} != v{i}" if floating else ""
-        lines += [f"p{i} = {place(i)}", f"v{i} = x[p{i}]", f"t{i} = v{i} > m{i - 1}{nan}",
+        lines += [f"p{i} = {place(i)}", f"v{i} = x[p{i}]", f"t{i} = {_better(dtype, f'v{i}', f'm{i - 1}')}",
                   f"m{i} = v{i} if t{i} else m{i - 1}", f"at{i} = p{i} - base if t{i} else at{i - 1}"]  # fmt: skip
-    return [*lines, f"out[q + c] = at{count - 1}"]
+    kept = [line for line in lines if not (values and line.startswith("at"))]
+    return [*kept, f"out[q + c] = {'m' if values else 'at'}{count - 1}"]
 
 
 class _Places:
@@ -313,7 +340,9 @@ class _Places:
         return f"r{row} + min(max(c * {self.stride[2]} + {self.columns[column]}, args[15]), args[15] + w - 1)"
 
 
-def _unrolled(body: str, places: _Places, whole: Sequence[str], cut: Sequence[str]) -> str:
+def _unrolled(
+    body: str, places: _Places, whole: Sequence[str], cut: Sequence[str], ends: Sequence[str]
+) -> str:
     """The rest of a kernel for windows of so few elements that all are handled without a loop.
 
     Parameters
@@ -321,6 +350,7 @@ def _unrolled(body: str, places: _Places, whole: Sequence[str], cut: Sequence[st
     body : lines for windows that the image's border cuts, as in `_windows`.
     whole : lines for window `c` of a row, whose elements are inside.
     cut : lines for one that begins before the end of its row, and is cut; none if they are as those beyond.
+    ends : lines that may move `first` and `last`, between which windows are handled as whole ones.
     """
     (kd, kh, kw), (sd, sh, sw), (dd, dh, dw) = places.size, places.stride, places.dilation
     before, inner, after = (text.splitlines() for text in body.split("---\n"))
@@ -331,9 +361,6 @@ def _unrolled(body: str, places: _Places, whole: Sequence[str], cut: Sequence[st
     def lines(text: Sequence[str], depth: int) -> str:
         return "".join(f"{'    ' * depth}{line}\n" for line in text)
 
-    ends: list[str] = []
-    if cut and sw > 1:  # elements of neighbours are apart, so vectors gather them anyway: those of the ends, too
-        whole, ends = cut, [f"if known and (ow - 1) * {sw} - args[15] < w:", "    first = 0", "    last = ow"]
     slow = [*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
             "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
             "            p = base + (z * h + y) * w + v",

@@ -12,13 +12,14 @@ from common.core.dispatch import called
 from common.core.dtypes import int64, refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
+from common.core.mode import is_grad_enabled
 from common.core.op import NativeCall, Op
 from common.core.operators import as_operand
 from common.core.spec import Spec, numel
 from common.ops._define import kernel
 from common.ops._samples import Rng, away_from_zero
 from common.ops.image.geometry import batched, images, per_dimension, positive, three, window_count
-from common.ops.image.windows import window_max_, window_sum_
+from common.ops.image.windows import window_amax_, window_max_, window_sum_
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather_, require_index
 from common.ops.math.arithmetic import abs, pow, sign
@@ -75,14 +76,21 @@ def flat(x: Any) -> Any:
 
 def at_maxima(x: Any, windows: dict[str, Any], count: Any, node_name: str, return_indices: Any, batch: bool) -> Any:
     """The maxima of windows over (n, c, ...), and where they are."""
-    found = window_max_(images(x), **as_images(windows))
-    shape = (*x.shape[:2], *count)
-    values = reshape(gather_(flat(x), flat(found), dim=2), shape)
-    shape = shape if batch else shape[1:]
-    if not batch:
-        values = reshape(values, shape)
-    values = called(values, node_name)
+    shape = (*x.shape[:2], *count)[not batch :]
+    every, apart = as_images(windows), any(d > 1 for d in windows["dilation"])  # those may have no element
+    found = window_max_(images(x), **every) if return_indices or _is_followed(x, windows) else None
+    if found is None or apart:
+        values = window_amax_(images(x), **every)
+    else:  # the gradient needs to know where they are
+        values = gather_(flat(x), flat(found), dim=2)
+    values = called(reshape(values, shape), node_name)
     return (values, reshape(found, shape)) if return_indices else values
+
+
+def _is_followed(x: Any, windows: dict[str, Any]) -> bool:
+    """Whether a gradient may be asked for. Where that is not known: where finding the places again takes longest."""
+    wanted = getattr(x, "requires_grad", None)
+    return any(windows["padding"]) if wanted is None else bool(wanted) and is_grad_enabled()
 
 
 def max_pool(

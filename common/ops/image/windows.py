@@ -17,6 +17,8 @@ from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
 from common.ops._define import kernel
 from common.ops._samples import join, one
+from common.ops.index.gather import scatter_zeros
+from common.ops.shape.view import reshape
 
 ATTRS = ("size", "count", "stride", "padding", "dilation")
 
@@ -130,7 +132,7 @@ from_columns_: Op = kernel(
 def _window_call(name: str, shape: Any, dtype: Any, attrs: dict[str, Any]) -> NativeCall:
     from common.kernels.arrays import windows
 
-    known = {"add": 0, "sum": 3, "max": 4}[name]  # what a kernel is written for
+    known = {"add": 0, "sum": 3, "max": 4, "amax": 4}[name]  # what a kernel is written for
     baked = [attrs[key] for key in ("size", "stride", "dilation", "padding")[:known]]
     source = getattr(windows, f"{name}_source")(dtype, *baked)
     return NativeCall(source, f"window_{name}", windows.window_args(numel(shape[:2]), shape[2:], _given(attrs)))
@@ -195,6 +197,33 @@ window_max_: Op = kernel(
     lambda specs, outs, attrs: [_window_call("max", specs[0].shape, specs[0].dtype, attrs)], _max_oracle,
     samples=_window_samples(), attrs=ATTRS,
     doc="Where in (d, h, w) the maximum of each window is: the first one, or the last nan.",
+)  # fmt: skip
+
+
+def _amax_oracle(x: np.ndarray, **windows: Any) -> np.ndarray:
+    found = _max_oracle(x, **windows)
+    rows, at = x.reshape(*x.shape[:2], -1), found.reshape(*x.shape[:2], -1)
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    maxima = np.where(at < 0, x.dtype.type(least), np.take_along_axis(rows, np.maximum(at, 0), 2))
+    return maxima.reshape(found.shape)
+
+
+def _to_maxima(g: Any, x: Any, **windows: Any) -> Any:
+    """Zeros with a number per window added where its maximum is."""
+    found = window_max_(x, **windows)
+    total = scatter_zeros(reshape(g, (*g.shape[:2], -1)), reshape(found, (*g.shape[:2], -1)),
+                          extent=numel(x.shape[2:]), dim=2)  # fmt: skip
+    return reshape(total, x.shape)
+
+
+window_amax_: Op = kernel(
+    "window_amax", ("x",),
+    lambda x, *, size, count, stride, padding, dilation: Spec((*x.shape[:2], *count), x.dtype),
+    lambda specs, outs, attrs: [_window_call("amax", specs[0].shape, specs[0].dtype, attrs)], _amax_oracle,
+    (lambda g, x, size, count, stride, padding, dilation: _to_maxima(
+        g, x, size=size, count=count, stride=stride, padding=padding, dilation=dilation),),
+    samples=_window_samples(), attrs=ATTRS, node_name="MaxPool2DWithIndices",
+    doc="The maximum of each window, from its first place or the last nan; g goes there. The least number of none.",
 )  # fmt: skip
 
 __all__: list[str] = []

@@ -19,11 +19,11 @@ from common.optim.lr_scheduler.factors import (
 )
 from common.optim.lr_scheduler.one_cycle import OneCycleLR
 from common.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from common.optim.lr_scheduler.scheduler import LRScheduler
+from common.optim.lr_scheduler.scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler
 from common.optim.lr_scheduler.sequential import ChainedScheduler, SequentialLR
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
-    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
+    "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip

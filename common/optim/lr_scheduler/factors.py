@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
-from common.core.int_arguments import members
+from common.core.int_arguments import mapping, members
 from common.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
 
 
-class LambdaLR(LRScheduler):
+class _OfFunctions(LRScheduler):
+    """A schedule by functions of the epoch; callable objects among them have a state."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self.lr_lambdas: list[Callable[[int], float]] = per_group(optimizer, lr_lambda, "lr_lambdas")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser; attributes of callable objects, None for functions."""
+        plain = (FunctionType, BuiltinFunctionType)
+        attributes = [None if isinstance(f, plain) else dict(vars(f)) for f in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": attributes}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned; the optimiser has a state of its own."""
+        mapping(state_dict, "load_state_dict", "state_dict")
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+        for f, attributes in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ())):
+            if attributes:
+                vars(f).update(attributes)
+
+
+class LambdaLR(_OfFunctions):
     """base f(epoch).
 
     Parameters
@@ -26,22 +49,14 @@ class LambdaLR(LRScheduler):
     ArgumentError : a list of another length.
     """
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self.lr_lambdas: list[Callable[[int], float]] = per_group(optimizer, lr_lambda, "lr_lambdas")
-        super().__init__(optimizer, last_epoch)
-
     def lr_at(self, position: int, epoch: int) -> float:
         """See the class."""
         return self.base_lrs[position] * self.lr_lambdas[position](epoch)
 
 
 @sections_of(LambdaLR)
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(_OfFunctions):
     """The present rate times f(epoch), at every epoch but the first."""
-
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self.lr_lambdas: list[Callable[[int], float]] = per_group(optimizer, lr_lambda, "lr_lambdas")
-        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
         """See the class."""
@@ -65,6 +80,7 @@ class StepLR(LRScheduler):
     >>> rates = []
     >>> for _ in range(5):
     ...     rates.append(optimizer.param_groups[0]["lr"])
+    ...     optimizer.step()
     ...     scheduler.step()
     >>> rates
     [1.0, 1.0, 0.5, 0.5, 0.25]

@@ -12,6 +12,13 @@ from common.core.source_lines import warn_user
 from common.optim.group import ParameterGroup
 from common.optim.optimizer import Optimizer
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
+    "Please use `scheduler.step()` to step the scheduler. Where an epoch is given, the rates are its own"
+)
+"""Said where `LRScheduler.step` is given an epoch."""
+_ORDER = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+
 
 class LRScheduler(FunctionHolder):
     """Base of schedulers: a subclass says what the rate is at an epoch.
@@ -47,6 +54,7 @@ class LRScheduler(FunctionHolder):
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._last_lr = self.base_lrs if last_epoch == -1 else [group["lr"] for group in optimizer.param_groups]
+        self._step_count, self._first_step = 0, optimizer.step
         self.step()
 
     def lr_at(self, position: int, epoch: int) -> float:
@@ -70,11 +78,26 @@ class LRScheduler(FunctionHolder):
         TraceError : inside a traced function, where it would run once per trace.
         """
         if epoch is not None:
-            warn_user(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
-                "Please use `scheduler.step()` to step the scheduler. Where an epoch is given, the rates are its own"
-            )
+            warn_user(EPOCH_DEPRECATION_WARNING)
+        refuse_trace()
+        self._count_step()
         self.go_to(self.last_epoch + 1 if epoch is None else epoch)
+
+    def _count_step(self) -> None:
+        """Warn at the first step after the one that begins if the optimiser has made none before it."""
+        if self._step_count == 1 and self.optimizer.step != self._first_step:
+            warn_user(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+                f"{_ORDER}"
+            )
+        elif self._step_count == 1 and not self.optimizer.has_stepped:
+            warn_user(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the "
+                "opposite order: `optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the "
+                f"learning rate schedule is skipped. See more details at {_ORDER}"
+            )
+        self._step_count += 1
 
     def go_to(self, epoch: int) -> None:
         """Set the rates of an epoch."""

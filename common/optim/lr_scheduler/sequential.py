@@ -98,6 +98,9 @@ class ChainedScheduler(_Several):
         self.base_lrs = self.schedulers[-1].base_lrs
         self._last_lr = self.schedulers[-1].get_last_lr()
 
+    def _count_step(self) -> None:
+        """Its schedulers do."""
+
     def go_to(self, epoch: int) -> None:
         """Set the rates of an epoch."""
         self.last_epoch = epoch
