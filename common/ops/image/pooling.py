@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from common.core import mode
 from common.core.dispatch import called
 from common.core.dtypes import int64, refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
-from common.core.mode import is_grad_enabled
 from common.core.op import NativeCall, Op
 from common.core.operators import as_operand
 from common.core.spec import Spec, numel
@@ -88,9 +88,12 @@ def at_maxima(x: Any, windows: dict[str, Any], count: Any, node_name: str, retur
 
 
 def _is_followed(x: Any, windows: dict[str, Any]) -> bool:
-    """Whether a gradient may be asked for. Where that is not known: where finding the places again takes longest."""
-    wanted = getattr(x, "requires_grad", None)
-    return any(windows["padding"]) if wanted is None else bool(wanted) and is_grad_enabled()
+    """Whether a gradient may be asked for. Eager calls, whose ops follow from forms alone, take it for granted where
+    finding the places again would take longest.
+    """
+    if mode.current_trace() is None:
+        return any(windows["padding"])
+    return mode.is_grad_enabled() and x.requires_grad
 
 
 def max_pool(

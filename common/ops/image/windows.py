@@ -210,10 +210,9 @@ def _amax_oracle(x: np.ndarray, **windows: Any) -> np.ndarray:
 
 def _to_maxima(g: Any, x: Any, **windows: Any) -> Any:
     """Zeros with a number per window added where its maximum is."""
-    found = window_max_(x, **windows)
-    total = scatter_zeros(reshape(g, (*g.shape[:2], -1)), reshape(found, (*g.shape[:2], -1)),
-                          extent=numel(x.shape[2:]), dim=2)  # fmt: skip
-    return reshape(total, x.shape)
+    flat = (*g.shape[:2], numel(windows["count"]))
+    found = reshape(window_max_(x, **windows), flat)
+    return reshape(scatter_zeros(reshape(g, flat), found, extent=numel(x.shape[2:]), dim=2), x.shape)
 
 
 window_amax_: Op = kernel(
