@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from common.core.errors import ArgumentError
+from common.core.source_lines import warn_user
 
 ALIASES = {"dim": "axis", "keepdim": "keepdims"}
 
@@ -84,6 +87,41 @@ def older_reduction(size_average: Any, reduce: Any) -> str:
 
 #: Arguments that stand for `reduction` in functions that have it.
 OLDER_REDUCTION = ("size_average", "reduce")
+
+#: Functions that older programs give their factors first, by position: the names of the factors. Of two, a call has the
+#: first one or both.
+OLDER_FACTORS: dict[str, tuple[str, ...]] = {
+    "add": ("alpha",), "sub": ("alpha",), "addcmul": ("value",), "addcdiv": ("value",),
+    **dict.fromkeys(("addmm", "addmv", "addr", "addbmm", "baddbmm"), ("beta", "alpha")),
+}  # fmt: skip
+
+
+def older_factors(name: str, operands: int, given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands and the named factors of a call in PyTorch's older order, which is warned of.
+
+    Parameters
+    ----------
+    name, operands : of the function, and how many it has.
+    given : all that was given by position: ``(x, alpha, other)``, ``(x, value, tensor1, tensor2)``, or
+        ``(beta, x, alpha, mat1, mat2)``, where a method has `x` first.
+
+    Raises
+    ------
+    ArgumentError : other arguments.
+
+    Examples
+    --------
+    >>> older_factors("add", 2, (1.0, 3, 2.0))
+    ((1.0, 2.0), {'alpha': 3})
+    """
+    names, rest = OLDER_FACTORS[name], list(given)
+    x = rest.pop(1 if len(names) > 1 and isinstance(rest[0], (int, float, np.number)) else 0)
+    more = len(rest) - (operands - 1)
+    if not 1 <= more <= len(names) or any(getattr(factor, "ndim", 0) for factor in rest[:more]):
+        raise ArgumentError(f"{name}() takes {operands} positional arguments but {len(given)} were given")
+    warn_user(f"This overload of {name} is deprecated: give operands first, and {' and '.join(names[:more])} by name")
+    return (x, *rest[more:]), dict(zip(names, rest[:more]))
+
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.core.aliases import OLDER_REDUCTION, OPERANDS, RENAMED, RENAMED_IN, SEQUENCES, older_reduction
+from common.core.aliases import (
+    OLDER_FACTORS,
+    OLDER_REDUCTION,
+    OPERANDS,
+    RENAMED,
+    RENAMED_IN,
+    SEQUENCES,
+    older_factors,
+    older_reduction,
+)
 from common.core.devices import on_cpu
 from common.core.op import Op
 from common.methods.in_place_functions import over
@@ -100,7 +109,7 @@ def bind(
         keyword = p.kind is p.KEYWORD_ONLY
         if keyword and not starred:
             starred = True
-            heads.append("*")
+            heads.append("*_factors" if name in OLDER_FACTORS else "*")
         passed.append(f"{p.name}={shown}" if keyword else shown)
         again.append(f"{shown}={shown}" if keyword else shown)
         if p.default is not p.empty:
@@ -143,6 +152,11 @@ def bind(
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
     if older:
         body[:0] = ["if size_average is not None or reduce is not None: reduction = _older(size_average, reduce)"]
+    if "*_factors" in heads:
+        operands = passed[: heads.index("*_factors")]
+        also = ", out=out" if write_out is not None else ""
+        again_by_name = f"_by_name({name!r}, _itself, ({', '.join([*operands, '*_factors'])}), {len(operands)}{also})"
+        body[:0] = [f"if _factors: return {again_by_name}"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
     lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
@@ -164,6 +178,7 @@ def bind(
         "_on_cpu": on_cpu,
         "_over": over,
         "_older": older_reduction,
+        "_by_name": _by_name,
         "_dtype_for": _dtype_for,
     }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
@@ -182,6 +197,12 @@ def bind(
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound
+
+
+def _by_name(name: str, itself: Callable[..., Any], given: tuple[Any, ...], operands: int, **options: Any) -> Any:
+    """Call a function whose factors are given first, see `older_factors`."""
+    args, factors = older_factors(name, operands, given)
+    return itself(*args, **factors, **options)
 
 
 def _dtype_for(out: Any, dtype: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from common.autograd import backward as autograd
 from common.autograd import hooks, versions
 from common.core import dtypes, mode
+from common.core.aliases import OLDER_FACTORS, older_factors
 from common.core.allocation import MOST_ROWS, refuse_endless
 from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.int_arguments import shown
@@ -118,7 +119,12 @@ def _divmod(a: Any, b: Any) -> Any:
 
 
 def _in_place(function: Any, name: str, operator: str) -> Any:
-    def method(self: TensorBase, other: Any, **options: Any) -> TensorBase:
+    def method(self: TensorBase, other: Any, *factors: Any, **options: Any) -> TensorBase:
+        if factors and name.removesuffix("_") in OLDER_FACTORS:
+            (_, other), named = older_factors(name.removesuffix("_"), 2, (self, other, *factors))
+            options |= named
+        elif factors:
+            raise ArgumentError(f"{name}() takes 2 positional arguments but {2 + len(factors)} were given")
         short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path
         value = getattr(self, operator)(other) if short else function(self, as_operand(other), **options)
         node = value.grad_fn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -146,10 +147,14 @@ class LazyModule(Module):
                 f"{type(self).__name__} meets its first input inside a traced function: call it once before, on an "
                 "input of that size"
             )
+        self._become(self.features(x))
+
+    def _become(self, features: int) -> None:
+        """Become a `cls_to_become` of so many features."""
         args, kwargs = self._behind_first
         before = {name: p for name, p in self._parameters.items() if p is not None}
         (dtype,) = {x.dtype for x in (*before.values(), *self._buffers.values())}
-        made = self.cls_to_become(self.features(x), *args, **{**kwargs, "dtype": dtype})
+        made = self.cls_to_become(features, *args, **{**kwargs, "dtype": dtype})
         del self.__dict__["_behind_first"], self.__dict__["_shown"]
         self.__class__ = self.cls_to_become
         for name, value in made.__dict__.items():
@@ -160,6 +165,28 @@ class LazyModule(Module):
             p.__class__ = Parameter
             self._parameters[name] = p
         self._rename("")
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """State of a module that has met its input says of how many features: become that one, and load."""
+        for name, axis, count in self._followed_by_features():
+            saved = state_dict.get(prefix + name)
+            if saved is not None and len(saved.shape) > axis and 0 not in saved.shape:
+                self._become(saved.shape[axis] * count)
+                self._load_from_state_dict(state_dict, prefix, *rest)  # of the other class
+                return
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def _followed_by_features(self) -> Iterator[tuple[str, int, int]]:
+        """State whose shape tells the number of features: its name, the dimension, and how many each element is."""
+        args, kwargs = self._behind_first
+        groups = inspect.signature(self.cls_to_become).bind(1, *args, **kwargs).arguments.get("groups", 1)
+        generator = default_generator.get_state()
+        one, two = (self.cls_to_become(n * groups, *args, **kwargs).state_dict() for n in (1, 2))
+        default_generator.set_state(generator)
+        for name in one:
+            for axis, (m, n) in enumerate(zip(one[name].shape, two[name].shape, strict=True)):
+                if m != n:
+                    yield name, axis, groups // m
 
     def forward(self, input: Any, *args: Any, **kwargs: Any) -> Any:
         """Take the size of the first input, and compute."""

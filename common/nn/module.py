@@ -86,7 +86,10 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
         if "_modules" not in tables:
-            raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
+            if isinstance(value, (Parameter, Module, Buffer)):
+                raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
+            object.__setattr__(self, name, value)
+            return
         mode.note_change()
         for kind, table, what in (
             (Parameter, "_parameters", "parameter"), (Module, "_modules", "module"), (Buffer, "_buffers", "buffer")

@@ -50,7 +50,8 @@ class ParameterGroup(MutableMapping[str, Any]):
         lr = options.get("lr", 0.0)
         if isinstance(lr, (TensorBase, np.ndarray)) and lr.shape not in ((), (1,)):
             raise ArgumentError("Tensor lr must be 1-element")
-        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
+        free = lr is None or isinstance(lr, TensorBase)  # a user's optimiser may have no rate
+        if not free and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
             raise ArgumentError(f"Invalid learning rate: {lr}")
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}

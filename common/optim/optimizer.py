@@ -101,7 +101,7 @@ class Optimizer(Minimizing, Hooked):
         self.state: defaultdict[TensorBase, dict[str, Any]] = defaultdict(dict)
         # its size grows with each group and term: read in a trace, so that one added later is noticed
         self._groups = Buffer(np.zeros(0, np.bool_))
-        for options in given if isinstance(given[0], dict) else [{"params": given}]:
+        for options in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(options)
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Optimizer(Minimizing, Hooked):
             if not absent and not isinstance(value, (int, float, np.number, TensorBase)):
                 raise ArgumentError(f"option {name!r} must be a number, not {type(value).__name__} ({shown(value)})")
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Update further parameters.
 
         Parameters

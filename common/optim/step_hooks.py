@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from common.tensor.hook_handles import Hook, RemovableHandle
@@ -31,10 +32,11 @@ class Hooked:
     """
 
     has_stepped = False
+    _before_step: Any = MappingProxyType({})  # of a subclass that does not call __init__
+    _after_step: Any = MappingProxyType({})
 
     def __init__(self) -> None:
-        self._before_step: dict[int, Hook] = {}
-        self._after_step: dict[int, Hook] = {}
+        self._before_step, self._after_step = {}, {}
         self._before_saving: dict[int, Hook] = {}
         self._after_saving: dict[int, Hook] = {}
         self._before_loading: dict[int, Hook] = {}

@@ -132,6 +132,14 @@ def before_init(tw):
     with pytest.raises(AttributeError, match=r"before Module.__init__\(\) call"):
         Late()
 
+    class Early(tw.nn.Module):
+        def __init__(self):
+            self.dim, self.start = -1, tw.ones(2)
+            super().__init__()
+
+    assert Early().dim == -1
+    assert not Early().state_dict()
+
 
 def unknown_attributes(tw):
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wait'"):

@@ -8,6 +8,7 @@ import pytest
 import dynamic
 import static
 from common.core.errors import ShapeError, TraceError
+from tests.bits import assert_all_same_bits
 
 CASES = {
     "LazyLinear": ((4,), {}, (2, 3), 3),
@@ -74,3 +75,24 @@ def test_what_does_not_fit_is_refused():
         static.function(layer)(static.ones(1, 2))
     layer(static.ones(1, 2))
     assert static.function(layer)(static.ones(1, 2)).shape == (1, 1)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+@pytest.mark.parametrize("name", CASES)
+def test_state_tells_how_many_features(engine, name):
+    args, kwargs, shape, features = CASES[name]
+    kind, x = getattr(engine.nn, name), engine.tensor(np.random.default_rng(0).standard_normal(shape, np.float32))
+    saved = engine.nn.Sequential(kind(*args, **kwargs))
+    empty = saved.state_dict()
+    saved(x)
+    loaded = engine.nn.Sequential(kind(*args, **kwargs))
+    loaded.load_state_dict(empty)  # of one that is lazy, too
+    assert type(loaded[0]) is kind
+    loaded.load_state_dict(saved.state_dict())
+    if saved.state_dict():
+        assert type(loaded[0]) is kind.cls_to_become
+        assert getattr(loaded[0], next(iter(inspect.signature(kind.cls_to_become).parameters))) == features
+    assert_all_same_bits([saved.eval()(x)], [loaded.eval()(x)], name)
+    other = engine.nn.Sequential(engine.nn.LazyLinear(7))
+    with pytest.raises(RuntimeError, match=r"size mismatch|Unexpected"):
+        other.load_state_dict(engine.nn.Sequential(engine.nn.Linear(3, 5)).state_dict())

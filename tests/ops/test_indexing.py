@@ -230,7 +230,7 @@ WRONG = {
     "shapes": (lambda x: x[[0, 1], [0, 1, 2]], ShapeError, "could not be broadcast together"),
     "a float": (lambda x: x[0.5], ArgumentError, "not float"),
     "floats": (lambda x: x[tw.tensor([0.5])], DTypeError, "int64, int32 or bool"),
-    "bytes": (lambda x: x[tw.tensor([1], dtype=tw.uint8)], DTypeError, "int64, int32 or bool"),
+    "bytes": (lambda x: x[tw.tensor([1], dtype=tw.int8)], DTypeError, "int64, int32 or bool"),
     "a step": (lambda x: x[[0], ::-1], ArgumentError, "step must be greater than zero"),
     "a step in writing": (lambda x: x.__setitem__(slice(None, None, -1), 0), ArgumentError, "greater than zero"),
     "an int in writing": (lambda x: x.__setitem__((0, 3), 0), IndexRangeError, "index 3 is out of bounds"),
@@ -316,3 +316,15 @@ def test_new_sizes_do_not_retrace():
         for ours, expected in zip(f(x, i, v), (x[i], y, y[:, i]), strict=True):
             assert np.asarray(ours).tobytes() == np.ascontiguousarray(expected).tobytes()
     assert len(f.traces) == 1
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_bytes_are_masks_as_in_older_programs(engine):
+    x = engine.arange(6.0).reshape(2, 3)
+    mask = engine.tensor([[1, 0, 2], [0, 0, 1]], dtype=engine.uint8)
+    for key in (mask, mask.numpy()):
+        with pytest.warns(UserWarning, match="indexing with dtype uint8 is deprecated"):
+            assert x[key].tolist() == [0.0, 2.0, 5.0]
+    with pytest.warns(UserWarning, match="uint8"):
+        x[mask] = -1.0
+    assert x.tolist() == [[-1.0, 1.0, -1.0], [3.0, 4.0, -1.0]]

@@ -248,3 +248,58 @@ def test_groups_can_be_added():
         optimizer.add_param_group({"params": [tw.nn.Parameter([1.0])]})
     assert len(optimizer.param_groups) == 2
     optimizer.load_state_dict(optimizer.state_dict())
+
+
+class Sharp(tw.optim.Optimizer):
+    """An optimiser around another one, made with the groups of the first."""
+
+    def __init__(self, params, base, rho, **options):
+        super().__init__(params, {"rho": rho, **options})
+        self.base = base(self.param_groups, **options)
+        self.param_groups = self.base.param_groups
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad = p.grad * group["rho"]
+        self.base.step()
+
+
+class Around(tw.optim.Optimizer):
+    """An optimiser that shares all that another one has, and does not call ``super().__init__()``."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.param_groups, self.state = optimizer.param_groups, {}
+        for group in self.param_groups:
+            group["counter"] = 0
+
+    def step(self, closure=None):
+        self.optimizer.step(closure)
+        for group in self.param_groups:
+            group["counter"] += 1
+
+
+def test_optimisers_are_made_with_the_groups_of_others():
+    p = tw.nn.Parameter(tw.ones(2))
+    optimizer = Sharp([{"params": [p], "lr": 0.5}], tw.optim.SGD, rho=2.0, lr=1.0)
+    schedule = tw.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
+    p.grad = tw.ones(2)
+    optimizer.step()
+    assert p.tolist() == [0.0, 0.0]
+    schedule.step()
+    assert optimizer.base.param_groups[0]["lr"] == pytest.approx(0.05)
+    around = Around(optimizer.base)
+    around.step()
+    assert around.param_groups[0]["counter"] == 1
+
+
+def test_a_users_optimiser_may_have_no_rate():
+    class Free(tw.optim.Optimizer):
+        def __init__(self, params, lr=None):
+            super().__init__(params, {"lr": lr})
+
+    optimizer = Free([tw.nn.Parameter(tw.ones(2))])
+    assert optimizer.param_groups[0]["lr"] is None
+    with pytest.raises(ValueError, match="'lr' must be a number"):
+        tw.optim.SGD([tw.nn.Parameter(tw.ones(2))], lr=None)

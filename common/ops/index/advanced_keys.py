@@ -15,14 +15,16 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import MOST_ROWS, refuse_endless
-from common.core.dtypes import bool_
+from common.core.dtypes import bool_, uint8
 from common.core.errors import DTypeError, IndexKindError, IndexRangeError
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same
+from common.core.source_lines import warn_user
 from common.ops.basic_keys import basic as at_basic_key
 from common.ops.basic_keys import bound, is_plain
 from common.ops.create.creation import arange_
 from common.ops.index.coordinates import INDEX_DTYPES, index_get
+from common.ops.math.cast import converted
 from common.ops.shape.view import reshape
 from common.ops.sort.data_dependent import elements, known_elements
 from common.tensor.base import TensorBase
@@ -139,6 +141,9 @@ def _entry(k: Any) -> Any:
             f"{type(k).__name__}"
         )
     index = operand(k)
+    if index.dtype == uint8:
+        warn_user("indexing with dtype uint8 is deprecated: it is a mask, as in PyTorch; give one of dtype bool")
+        index = converted(index, bool_)
     if index.dtype not in INDEX_DTYPES and index.dtype != bool_:
         raise DTypeError(f"tensors used as indices must be int64, int32 or bool tensors, not {index.dtype}")
     if index.ndim == 0:
