@@ -100,7 +100,7 @@ class Sequential(_InOrder):
         super().__init__()
         named = modules[0] if len(modules) == 1 and isinstance(modules[0], dict) else None
         for name, module in (named or {str(i): m for i, m in enumerate(modules)}).items():
-            setattr(self, name, _module(module))
+            self.add_module(name, _module(module))
 
     def forward(self, input: Any) -> Any:
         """Run all modules in order."""
@@ -110,6 +110,8 @@ class Sequential(_InOrder):
                 plain = module._hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
                 input = module.forward(input) if plain and not mode.tracing and not of_all.used else module(input)
         except Exception as error:
+            if module is None:
+                raise ArgumentError("Sequential: 'NoneType' object is not callable: a module is None") from error
             name_module(error, module)
             raise
         return input
@@ -355,7 +357,8 @@ def _parameter(x: Any) -> Parameter:
     return x if isinstance(x, Parameter) else Parameter(x)
 
 
-def _module(x: Any) -> Module:
-    if not isinstance(x, Module):
+def _module(x: Any) -> Any:
+    """A module, or None, which keeps the place for one."""
+    if x is not None and not isinstance(x, Module):
         raise ArgumentError(f"{type(x).__name__} is not a Module subclass")
     return x

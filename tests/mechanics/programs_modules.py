@@ -141,6 +141,26 @@ def before_init(tw):
     assert not Early().state_dict()
 
 
+def places_for_modules(tw):
+    """None keeps the place for a module in every container."""
+    nn = tw.nn
+    several = nn.ModuleList([nn.Linear(1, 1), None])
+    several.append(None)
+    several.insert(0, None)
+    assert [m is None for m in several] == [True, False, True, True]
+    assert list(several.state_dict()) == ["1.weight", "1.bias"]
+    several[0] = nn.ReLU()
+    assert len(list(several.modules())) == 3
+    named = nn.ModuleDict({"a": None, "b": nn.ReLU()})
+    assert named["a"] is None
+    assert len(list(named.children())) == 1
+    assert "(1): None" in repr(nn.Sequential(nn.ReLU(), None))
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        nn.Sequential(nn.ReLU(), None)(tw.ones(1))
+    with pytest.raises(TypeError, match="int is not a Module subclass"):
+        nn.ModuleList([3])
+
+
 def unknown_attributes(tw):
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wait'"):
         _ = tw.nn.Linear(1, 1).wait
