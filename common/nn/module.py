@@ -85,11 +85,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
-        if "_modules" not in tables:
-            if isinstance(value, (Parameter, Module, Buffer)):
-                raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
-            object.__setattr__(self, name, value)
-            return
+        if "_modules" not in tables and isinstance(value, (Parameter, Module, Buffer)):
+            raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
         mode.note_change()
         for kind, table, what in (
             (Parameter, "_parameters", "parameter"), (Module, "_modules", "module"), (Buffer, "_buffers", "buffer")
@@ -106,7 +103,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 self._rename("")
                 return
         for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
-            if name in tables[table]:
+            if name in tables.get(table, ()):
                 tables[table][name] = converted(name, value, what)
                 return
         object.__setattr__(self, name, value)
