@@ -125,8 +125,8 @@ def _in_order(*given: Any) -> None:
 def where_they_lie(
     arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...], ints: Sequence[int]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Classes and ints for a loop that reads large operands where they lie, in rows at a distance; None where one has
-    to be copied in order first.
+    """Classes and ints for a loop that reads large operands where they lie: in rows at a distance or of one element
+    each, or one element everywhere; None where one has to be copied in order first.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def where_they_lie(
     """
     if prod(shape) < _WORTH or None in classes:
         return None
-    letters, distances, columns = "", [], 0
+    letters, distances, columns, as_given = "", [], 0, True
     for x, k in zip(arrays, classes, strict=True):
         if type(x) is not np.ndarray or not x.flags.aligned:
             return None
@@ -142,22 +142,43 @@ def where_they_lie(
             if not x.flags.c_contiguous:
                 return None
             letters += k or ""
+            as_given = as_given and k in ("f", "s")
+            continue
+        if x.shape == shape and not any(x.strides):
+            letters += "s"
             continue
         found = _rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
         if found is None or columns not in (0, found[0]):
             return None
         columns, distance = found
-        letters += "w"
-        distances.append(distance)
+        letters += "r" if distance is None else "w"
+        distances += [] if distance is None else [distance]
+    if not set(letters) - set("fs"):
+        return letters, (prod(shape), prod(shape))
+    columns = columns or ints[1]
     rows = prod(shape) // columns if columns >= _LONG else 0
-    if not rows or (set(letters) - set("fsw") and tuple(ints) != (rows, columns)):
+    if not rows or not (as_given or tuple(ints) == (rows, columns)):
         return None
     return letters, (rows, columns, *distances)
 
 
 @lru_cache(maxsize=_LIMIT)
-def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int] | None:
-    """How many elements follow each other, and how far one such row is from the next; None if that varies."""
+def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int | None] | None:
+    """How many elements follow each other, and how far one such row is from the next; None if that varies.
+
+    Where one element fills each row and these elements follow each other, None stands for the distance.
+    """
+    columns, d = 1, len(shape)
+    while d and (shape[d - 1] == 1 or strides[d - 1] == 0):
+        d -= 1
+        columns *= shape[d]
+    if columns > 1:
+        step = itemsize
+        for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
+            if n != 1 and stride != step:
+                return None
+            step *= n
+        return (columns, None) if d else None
     columns, d = 1, len(shape)
     while d and (shape[d - 1] == 1 or strides[d - 1] == columns * itemsize):
         d -= 1

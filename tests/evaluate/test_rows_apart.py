@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +20,18 @@ BASE = rng.normal(size=(2, 2 * ROWS, COLUMNS + 7)).astype(np.float32)
 BASE.reshape(-1)[::31] = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan], BASE.reshape(-1)[::31].shape)
 _bytes = np.zeros(ROWS * COLUMNS * 4 + 1, np.uint8)
 
-LAYOUTS: dict[str, tuple[np.ndarray, int | None]] = {  # and the distance of rows, None for what is copied
+LAYOUTS: dict[str, tuple[np.ndarray, Any]] = {  # and the distance of rows, None for what is copied; or how it is read
     "part of each row": (BASE[0, :ROWS, 3 : COLUMNS + 3], COLUMNS + 7),
     "each second row": (BASE[0, ::2, :COLUMNS], 2 * COLUMNS + 14),
     "rows backwards": (BASE[0, ROWS - 1 :: -1, :COLUMNS], -COLUMNS - 7),
     "one row": (np.broadcast_to(BASE[0, 0, :COLUMNS], (ROWS, COLUMNS)), 0),
+    "one per row": (np.broadcast_to(BASE[0, 0, :ROWS, None], (ROWS, COLUMNS)), ("rs", (ROWS, COLUMNS))),
+    "one per row, of two dimensions": (
+        np.broadcast_to(BASE[0, :ROWS, 0, None, None].copy(), (ROWS, 5, COLUMNS // 5)),
+        ("rs", (ROWS, COLUMNS)),
+    ),
+    "one per row, apart": (np.broadcast_to(BASE[0, :ROWS, :1], (ROWS, COLUMNS)), None),
+    "one": (np.broadcast_to(BASE[0, 3, 4], (ROWS, COLUMNS)), ("ss", (ROWS * COLUMNS, ROWS * COLUMNS))),
     "elements apart": (BASE[0, :ROWS, ::-1][:, :COLUMNS], None),
     "transposed": (np.ascontiguousarray(BASE[0, :ROWS, :COLUMNS].T).T, None),
     "unaligned": (_bytes[1:].view(np.float32).reshape(ROWS, COLUMNS), None),
@@ -78,7 +86,7 @@ def test_what_is_read_where_it_lies(layout):
     array, distance = LAYOUTS[layout]
     classes, ints = arrange([array.shape, ()], array.shape)
     found = where_they_lie((array, np.ones((), np.float32)), classes, array.shape, ints)
-    assert found == (None if distance is None else ("ws", (ROWS, COLUMNS, distance)))
+    assert found == (("ws", (ROWS, COLUMNS, distance)) if type(distance) is int else distance)
 
 
 def test_few_elements_and_short_rows_are_copied():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dynamic
+from common.core.errors import ArgumentError
 from common.kernels.arrays import indexing
 from common.kernels.arrays.coordinates import WrongIndex
 from tests.helpers.proofs import each
@@ -120,3 +122,14 @@ def test_payloads_of_nan_move_unchanged():
     out = np.empty(2, "float32")
     run(indexing.take_source("float32", "int64"), [x, np.array([1, 0]), out], (1, 2, 1, 2))
     assert (out.view("uint32") == [0xFFC12345, 0x7F800001]).all()
+
+
+@pytest.mark.parametrize("size", [16383, 16384, 16385, 16387, 20001])
+def test_many_integers_are_counted_as_numpy_counts_them(size):
+    """In four parts, if they are few numbers; a negative one is refused."""
+    for most in (1, 2, 100, 4096, 5000):
+        x = np.random.default_rng(most).integers(0, most, size)
+        for least in (0, 7, 5000):
+            assert np.array_equal(dynamic.bincount(x, minlength=least).numpy(), np.bincount(x, minlength=least))
+    with pytest.raises(ArgumentError, match="non-negative"):
+        dynamic.bincount(x - 1)

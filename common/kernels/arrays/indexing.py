@@ -20,10 +20,12 @@ kernel             buffers        args                         result
 ``pick``           x, index, out  rows, columns                out[r] = x[r, index[r]]
 ``spread``         g, index, out  rows, columns                out[r, index[r]] = g[r]
 ``one_hot``        index, out     count, classes               out[i, c] = 1 if index[i] == c else 0
+``counts``         index, parts   count, extent                parts[index[i]] += 1
 =================  =============  ===========================  =======================================
 
-``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch. The
-ones that only move elements are compiled per element size and keep NaN payloads.
+``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch; ``counts`` has
+four parts of `extent` counts, so that equal neighbours do not wait for each other, and leaves the sum in the first; it
+checks nothing. The ones that only move elements are compiled per element size and keep NaN payloads.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from common.kernels.arrays.coordinates import telling
 from common.kernels.arrays.copying import bits_of, value_bits
 
 __all__ = [
-    "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
+    "COUNTS", "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
     "scatter_zeros_source", "spread_source", "take_source", "unpool_source",
 ]  # fmt: skip
 
@@ -186,6 +188,32 @@ def spread_source(dtype: Any, index_dtype: Any) -> str:
         out[r * columns + index[r]] = g[r]
     return 0
 """
+
+
+COUNTS = """def counts(bufs, args):
+    index = buffer(bufs, 0, int64)
+    parts = buffer(bufs, 1, int64)
+    n = args[0]
+    extent = args[1]
+    for i in range(4 * extent):
+        parts[i] = 0
+    for i in range(0, n - 3, 4):
+        a = index[i]
+        b = extent + index[i + 1]
+        c = 2 * extent + index[i + 2]
+        d = 3 * extent + index[i + 3]
+        parts[a] = parts[a] + 1
+        parts[b] = parts[b] + 1
+        parts[c] = parts[c] + 1
+        parts[d] = parts[d] + 1
+    for i in range(n - n % 4, n):
+        a = index[i]
+        parts[a] = parts[a] + 1
+    for i in range(extent):
+        parts[i] = parts[i] + parts[extent + i] + parts[2 * extent + i] + parts[3 * extent + i]
+    return 0
+"""
+"""The kernel of how often each int64 in [0, extent) occurs."""
 
 
 def one_hot_source(dtype: Any, index_dtype: Any) -> str:

@@ -11,6 +11,7 @@ from common.core.dtypes import float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.spec import numel
+from common.evaluate import kernels
 from common.ops.create.creation import zeros
 from common.ops.index.gather import scatter_add
 from common.ops.index.written_values import of_dtype, without_history
@@ -58,7 +59,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     array = elements(x, "bincount", instead)
     if weights is None and not mode.tracing and x.ndim == 1 and array.size:
         try:
-            return lift(np.bincount(array, minlength=least))
+            return lift(_counts(array, least))
         except (ValueError, TypeError, MemoryError):  # a negative element, or one that numpy has no place for
             pass
     if x.ndim != 1 or (array.size and array.min() < 0):
@@ -76,6 +77,23 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
         given = without_history(weights)
         given = given if given.dtype == np.float32 else of_dtype(given, float64)
     return scatter_add(zeros(size, dtype=given.dtype), 0, index, given)
+
+
+_MANY, _FEW = 1 << 14, 1 << 12
+"""Elements from which on, and counts up to which, they are counted in four parts; numpy counts in one."""
+
+
+def _counts(array: np.ndarray, least: int) -> np.ndarray:
+    """numpy's ``bincount``, with its errors."""
+    if array.size >= _MANY and array.dtype == int64 and array.flags.carray and array.min() >= 0:
+        size = max(least, int(array.max()) + 1)
+        if size <= _FEW:
+            from common.kernels.arrays.indexing import COUNTS
+
+            parts = np.empty(4 * size, np.int64)
+            kernels.compiled(COUNTS, "counts")(array, parts, array.size, size)
+            return parts[:size].copy()
+    return np.bincount(array, minlength=least)
 
 
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
