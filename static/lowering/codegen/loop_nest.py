@@ -119,7 +119,8 @@ class Nest:
         return row
 
     def _further(self, place: Place, by: str, rows: list[Any]) -> Place:
-        return Place(place.buffer, self.named(" + ".join(filter(None, (place.base, by))), rows), place.var, place.step)
+        base = self.named(" + ".join(filter(None, (place.base, by))), rows)
+        return Place(place.buffer, base, place.var, place.step, place.beside)
 
     def _is_inner(self, dim: int) -> bool:
         return self.inner_run is not None and self.inner_run[1] == dim

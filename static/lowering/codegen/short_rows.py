@@ -124,7 +124,7 @@ def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return item.split == start and len(item.dims) == dims
     if item.window is not None and item.kind != "map":
         return False
-    if any(access.in_pieces for access in item.accesses):
+    if any(bounds.dim >= start for access in item.accesses for bounds in access.parted):
         return False
     if item.kind == "map":
         return len(item.dims) == dims or len(item.dims) <= start
@@ -284,7 +284,11 @@ class _WrittenOut:
             shape = made.shape
             steps = (*contiguous_strides(shape), *[0] * (own - len(shape)))
             return Operand(make_access(made, 0, dims, steps), operand.dtype)
-        return Operand(self._place(access.buffer, access.offset, dims, strides[:own], step, j), operand.dtype)
+        place = self._place(access.buffer, access.offset, dims, strides[:own], step, j)
+        if access.in_pieces:
+            place.within, place.outside, place.jump, place.prefix = access.within, access.outside, access.jump, None
+            place.breaks |= access.breaks & ((1 << max(own - 1, 0)) - 1)
+        return Operand(place, operand.dtype)
 
     def _place(self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int) -> Access:
         beside = is_literal(step, 1) and bool(strides) and self._turns(strides[-1])

@@ -133,6 +133,11 @@ class Access:
     jump: Jump | None = None
 
     @property
+    def parted(self) -> list[Bounds | Jump]:
+        """Its conditions, of a dimension each."""
+        return [*self.within, *([] if self.jump is None else [self.jump])]
+
+    @property
     def in_pieces(self) -> bool:
         """Whether it has conditions."""
         return bool(self.within) or self.jump is not None

@@ -186,3 +186,28 @@ def test_mixtures_reduce_rows_and_columns_in_kernels_that_can_be_written_out():
         assert_all_same_bits(compiled(*operands), loss(dynamic)(*operands), f"{columns} columns")
         reduced = [kernel for kernel in compiled.source.split("def ") if "exp(" in kernel and "400" not in kernel]
         assert any(f" == {columns}:\n" in kernel for kernel in reduced)
+
+
+def rings(tw):
+    """Sides of polygons, of which the last one leads to the first; and of open lines, padded."""
+
+    def loss(p):
+        q, gap = tw.roll(p, -1, 1), tw.nn.functional.pad(p[:, 1:] - p[:, :-1], (0, 0, 1, 2))
+        sides, steps = tw.sqrt(((p - q) ** 2).sum(-1) + 0.25), tw.sqrt((gap * gap).sum(-1) + 0.5)
+        return (sides.sum(1) * steps.sum(1)).sum()
+
+    def call(p):
+        return tw.value_and_grad(loss)(p)
+
+    return tw.function(call)
+
+
+@pytest.mark.parametrize("coordinates", [2, 3, 4])
+def test_rows_of_what_is_rolled_or_padded_along_another_dimension(coordinates):
+    compiled = rings(static)
+    for n, m in ((40, 20), (3, 33), (2, 2), (1, 17)):
+        (p,) = arrays((n, m, coordinates))
+        assert_all_same_bits(compiled(p), rings(dynamic)(p), f"{n, m, coordinates}")
+    assert any(
+        "if n0 == " in part and " else b" in part.split("return 0")[0] for part in compiled.source.split("def k_")
+    )
