@@ -307,7 +307,8 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
 
     Parameters
     ----------
-    bounds, named : ``to``, or ``from`` and ``to``; by default from 0 on all that the dtype holds exactly.
+    bounds, named : ``to``, or ``from`` and ``to``; by default from 0 on all that the dtype holds exactly; of int64, the
+        63 bits of two draws.
     generator : where from; the default generator if None.
 
     Raises
@@ -320,6 +321,10 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
     first, last = given.get("from", 0), given.get("to")
     if last is None:
         last = 2 if self.dtype.kind == "b" else _EXACT.get(self.dtype.name) or int(np.iinfo(self.dtype).max) + 1
+    if self.dtype == int64 and not given:
+        drawn_by(into=self)
+        high, low = (integers(0, 2**bits, tuple(self.shape), int64, generator) for bits in (31, 32))
+        return assign(self, high * 2**32 + low, "random")
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
     drawn_by(into=self)

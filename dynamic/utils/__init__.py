@@ -6,4 +6,4 @@ from dynamic.utils import checkpoint
 
 __all__ = ["benchmark", "checkpoint", "data", "swap_tensors"]
 
-publish(__name__, late=("benchmark", "data"))
+publish(__name__, late=("_pytree", "benchmark", "data"))

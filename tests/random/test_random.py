@@ -9,6 +9,7 @@ from scipy import stats
 import dynamic
 import static
 from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from tests.bits import assert_all_same_bits
 from tests.helpers.proofs import rotated
 
 ENGINES = (dynamic, static)
@@ -279,7 +280,7 @@ REFUSED = {
     "got p=1": (ArgumentError, lambda: X.clone().geometric_(1)),
     "but got 5 and 5": (ArgumentError, lambda: X.clone().random_(5, 5)),
     "random_() takes": (ArgumentError, lambda: X.clone().random_(1, 2, 3)),
-    "but got 0 and 9223372036854775808": (ArgumentError, lambda: dynamic.zeros(1, dtype=dynamic.int64).random_()),
+    "but got 0 and 1152921504606846976": (ArgumentError, lambda: dynamic.tensor([1]).random_(2**60)),
     "probabilities to be in [0, 1], but got p=2": (ArgumentError, lambda: dynamic.bernoulli(X)),
     "tensor of probabilities, got int64": (DTypeError, lambda: dynamic.bernoulli(dynamic.tensor([1]))),
     "but got 3 and 3": (ArgumentError, lambda: dynamic.randint_like(X, 3, 3)),
@@ -398,3 +399,20 @@ def test_parameters_expanded_beyond_memory_are_looked_at_where_they_are(tw):
         tw.bernoulli(tw.zeros(8), many)
     with pytest.raises(RuntimeError, match="std >= 0"):
         tw.zeros(8).normal_(0.0, tw.full((1,), -2.0).expand(2**40))
+
+
+def test_ints_of_all_63_bits():
+    """As samplers draw their seeds."""
+    drawn = []
+    for engine in (dynamic, static):
+        def seeds(engine=engine):
+            return engine.empty(20_000, dtype=engine.int64).random_()
+
+        engine.manual_seed(3)
+        drawn += [seeds(), engine.function(seeds)()]
+    assert_all_same_bits([drawn[0], drawn[1]], [drawn[2], drawn[3]], "63 bits")
+    for x in drawn[:2]:
+        ones = ((x.numpy()[:, None] >> np.arange(63)) & 1).mean(0)
+        assert x.numpy().min() >= 0
+        assert np.abs(ones - 0.5).max() < 0.02
+    assert dynamic.empty((), dtype=dynamic.int64).random_().item() >= 0
