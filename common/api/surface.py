@@ -101,7 +101,7 @@ SWITCHES = Late(
         determinism.__name__: "use_deterministic_algorithms are_deterministic_algorithms_enabled "
         "is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision get_float32_matmul_precision "
         "set_num_interop_threads get_num_interop_threads compiled_with_cxx11_abi",
-        "common.api.machine.precision": "autocast",
+        "common.api.machine.precision": "autocast is_autocast_available is_autocast_enabled",
     }
 )
 ACTS = Late({"common.control.print_assert": "print assert_", "common.control.callback": "ShapeDtypeStruct"})

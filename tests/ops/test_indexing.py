@@ -328,3 +328,15 @@ def test_bytes_are_masks_as_in_older_programs(engine):
     with pytest.warns(UserWarning, match="uint8"):
         x[mask] = -1.0
     assert x.tolist() == [[-1.0, 1.0, -1.0], [3.0, 4.0, -1.0]]
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_whole_floats_are_written_over_ints(engine, dtype):
+    x, at = engine.zeros(2, 2, dtype=getattr(engine, dtype)), engine.tensor([[0], [1]])
+    assert x.scatter(1, at, 1.0).tolist() == [[1, 0], [0, 1]]
+    assert x.index_fill(1, at[1], 2.0).tolist() == [[0, 2], [0, 2]]
+    assert x.masked_fill(x == 0, 3.0).tolist() == [[3, 3], [3, 3]]
+    for value in (0.5, 2.0**63, float("inf"), float("nan")):
+        with pytest.raises(DTypeError, match="without a loss"):
+            x.masked_fill(x == 0, value)

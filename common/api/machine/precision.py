@@ -112,6 +112,11 @@ def is_autocast_available(device_type: str) -> bool:
     return False
 
 
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """False, in a block of `autocast` too: nothing computes in lower precision."""
+    return False
+
+
 def custom_fwd(fwd: Any = None, **options: Any) -> Any:
     """A decorator for `Function.forward` that leaves it as it is."""
     return fwd if fwd is not None else lambda function: function
@@ -122,4 +127,4 @@ def custom_bwd(bwd: Any = None, **options: Any) -> Any:
     return bwd if bwd is not None else lambda function: function
 
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]

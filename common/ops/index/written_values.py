@@ -60,8 +60,12 @@ def number_like(value: Any, x: Any, op: str) -> Any:
     Raises
     ------
     ShapeError : it has dimensions.
-    DTypeError : a float for integers.
+    DTypeError : a float for integers, unless it is a whole number that they hold.
     """
+    if isinstance(value, float) and x.dtype.kind in "iu" and value.is_integer():
+        limits = np.iinfo(x.dtype)
+        if limits.min <= value <= limits.max:
+            value = int(value)
     kind = value.dtype.kind if hasattr(value, "dtype") else "f" if isinstance(value, float) else "i"
     if getattr(value, "ndim", 0) != 0:
         raise ShapeError(
