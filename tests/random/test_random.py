@@ -405,6 +405,7 @@ def test_ints_of_all_63_bits():
     """As samplers draw their seeds."""
     drawn = []
     for engine in (dynamic, static):
+
         def seeds(engine=engine):
             return engine.empty(20_000, dtype=engine.int64).random_()
 
