@@ -90,6 +90,14 @@ def take_error() -> BaseException:
     return error
 
 
+def forget_error() -> None:
+    """Forget the exception that the last kernel of this thread raised: the caller computes again, and raises its own.
+
+    Its frames would keep the memory of operands alive.
+    """
+    _raised.error = None
+
+
 class HostKernel(NamedTuple):
     """The source of a kernel that calls Python, parsed.
 
