@@ -121,7 +121,10 @@ def _distinct(
         values = wrap(ordered[first])
     else:
         values = take_(reshape(x, -1) if axis is None else x, first if order is None else order[first], dim=axis or 0)
-    results = [called(values, f"{name}Backward0")]
+    values = called(values, f"{name}Backward0")
+    if not (inverse or counts):
+        return values
+    results = [values]
     if inverse:
         number = np.empty(len(rows), np.int64)
         number[slice(None) if order is None else order] = np.cumsum(starts) - 1
@@ -130,7 +133,7 @@ def _distinct(
         results.append(np.diff(first, append=len(rows)))
     if isinstance(x, TensorBase):
         results = [r if isinstance(r, TensorBase) else wrap(r) for r in results]
-    return results[0] if len(results) == 1 else tuple(results)
+    return tuple(results)
 
 
 __all__ = ["unique", "unique_consecutive"]
