@@ -104,34 +104,37 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return made
 
     def wide(x: np.ndarray, self: Any, *others: Any, **options: Any) -> Any:
-        recorded = _grad_enabled()
+        recorded = None
         arrays: list[Any] = [x]
         key: list[Any] = [x.shape, x.dtype]
         for z in others:
-            if type(z) in KINDS:
-                if recorded and z._requires_grad:
+            if (kind := z.__class__) in KINDS:
+                if z._requires_grad and (recorded := _grad_enabled() if recorded is None else recorded):
                     return general(self, *others, **options)
-                arrays.append(z.payload)
-                key += z.payload.shape, z.payload.dtype
-            elif z.__class__ is float or z.__class__ is int:
-                key += z.__class__, z or repr(z)
+                arrays.append(z := z.payload)
+                key += z.shape, z.dtype
+            elif kind is float or kind is int:
+                key += kind, z or repr(z)
             else:
                 return general(self, *others, **options)
-        for name_, z in options.items():
-            if z.__class__ is not float and z.__class__ is not int:
+        for name_ in options:
+            kind = (z := options[name_]).__class__
+            if kind is not float and kind is not int:
                 return general(self, *others, **options)
-            key += name_, z.__class__, z or repr(z)
+            key += name_, kind, z or repr(z)
         run = known.get(where := tuple(key))
         if run is None:
             run = meet(where, (self, *others), options)
         if not run:
             return general(self, *others, **options)
+        alone = x.base is None
         for z in arrays:
-            if z is not x and not (x.base is z.base is None and z.flags.c_contiguous) and not _is_beside(x, z):
+            if z is not x and not (alone and z.base is None and z.flags.c_contiguous) and not _is_beside(x, z):
                 return general(self, *others, **options)
         if run(*arrays) is NotImplemented:
             return general(self, *others, **options)
-        _log(x, _getframe(2))
+        if write(x, _getframe(2)) is None:
+            _log(x, _getframe(2))
         return self
 
     def method(self: Any, *others: Any, **options: Any) -> Any:
@@ -248,8 +251,8 @@ def _kernel(line: OpLine, result: Any) -> Any:
     source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
     call = kernels.compiled(source, "fused", False)
 
-    def run(x: np.ndarray, *others: np.ndarray) -> None:
-        call(x, *others, *constants, x, *ints)
+    def run(*arrays: np.ndarray) -> None:
+        call(*arrays, *constants, arrays[0], *ints)
 
     def run_two(x: np.ndarray, z: np.ndarray) -> None:
         call(x, z, x, *ints)
