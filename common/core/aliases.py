@@ -111,7 +111,9 @@ def older_factors(name: str, operands: int, given: tuple[Any, ...]) -> tuple[tup
 
     Examples
     --------
-    >>> older_factors("add", 2, (1.0, 3, 2.0))
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     older_factors("add", 2, (1.0, 3, 2.0))
     ((1.0, 2.0), {'alpha': 3})
     """
     names, rest = OLDER_FACTORS[name], list(given)

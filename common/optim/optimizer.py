@@ -210,7 +210,7 @@ class Optimizer(Minimizing, Hooked):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all state as arrays, by the parameter's position, and the groups' options: PyTorch's layout.
+        """Copies of all state as tensors, by the parameter's position, and the groups' options: PyTorch's layout.
 
         A parameter whose state is as before the first step has none in it.
         """
@@ -300,7 +300,7 @@ def _kind(x: Any) -> str:
 
 
 def _copied(value: Any) -> Any:
-    return value.payload.copy() if isinstance(value, TensorBase) else deepcopy(value)
+    return Buffer(value.payload.copy()) if isinstance(value, TensorBase) else deepcopy(value)
 
 
 def _tensor(value: Any) -> Any:

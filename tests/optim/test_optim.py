@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+import static
 from common.core.errors import ArgumentError, CompileError, StateError, TwingradError
 
 SHAPES = ((3, 2), (4,), ())
@@ -369,3 +370,15 @@ def test_it_prints_its_options():
     assert "    lr: 2\n" in second
     assert shown.endswith("\n)")
     assert "params" not in shown
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_saved_state_is_of_tensors_of_its_own(engine):
+    p = engine.nn.Parameter(engine.ones(2))
+    optimizer = engine.optim.Adam([p])
+    p.grad = engine.ones(2)
+    optimizer.step()
+    saved = optimizer.state_dict()["state"][0]
+    before = saved["exp_avg"].abs().tolist()
+    optimizer.step()
+    assert saved["exp_avg"].tolist() == before != optimizer.state[p]["exp_avg"].tolist()

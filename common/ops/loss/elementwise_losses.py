@@ -135,6 +135,12 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     return called(reduced(smooth_l1_piece(input - _numbers(target, input), beta), reduction), "SmoothL1LossBackward0")
 
 
+def _of_kind(op: str, input: Any, target: Any) -> None:
+    """Refuse an input of ints for targets of floats, whose losses are of the input's dtype in PyTorch."""
+    if input.dtype.kind != "f" and target.dtype.kind == "f":
+        raise DTypeError(f"{op}(): result type {target.dtype} can't be cast to the desired output type {input.dtype}")
+
+
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
@@ -158,6 +164,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise ArgumentError("huber_loss does not support non-positive values for delta.")
+    _of_kind("huber_loss", input, target)
     _warn_of_sizes(input, target)
     y = reduced(_weighted(huber_piece(input - target, delta), weight, input), reduction)
     return called(y, "HuberLossBackward0") if weight is None else y
@@ -201,15 +208,15 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     Raises
     ------
     ShapeError : input and target differ in shape.
-    DTypeError : input is of bools or integers.
+    DTypeError : input or target is of bools or integers.
     ArgumentError : another value of `reduction`; or an element of input or target is not in [0, 1]: in a compiled
         program when it runs.
     """
     _same_shape("binary_cross_entropy(): Using a target size ({}) that is different to the input size ({}) is not "
                 "possible: make them the same size", input, target)  # fmt: skip
     refuse("binary_cross_entropy", input)
-    if target.dtype.kind != "f":  # the rules compute with operands of float dtypes
-        target = of_dtype(target, input.dtype)
+    if target.dtype.kind != "f":
+        raise DTypeError(f"binary_cross_entropy(): Found dtype {target.dtype} but expected {input.dtype}")
     losses = binary_(input, target)
     return reduced(losses if weight is None else losses * weight, reduction)
 
@@ -271,7 +278,8 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
-    refuse("kl_div", input)
+    for x in (input, target):
+        refuse("kl_div", x)
     if log_target:
         losses = exp(target) * (target - input)
     else:
@@ -342,6 +350,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     ShapeError : `target` does not broadcast to the shape of `input`.
     ArgumentError : another value of `reduction`.
     """
+    _of_kind("soft_margin_loss", input, target)
     _within("soft_margin_loss", input, target)
     return reduced(-logsigmoid(target * input), reduction)
 
