@@ -12,6 +12,7 @@ from common.core.sizes import hint
 from common.core.spec import numel
 from static.graph.side_effects import acts
 from static.lowering.codegen.row_stages import is_cheap
+from static.lowering.groups import Group
 from static.lowering.ir.items import ArrayBuffer, Item
 from static.lowering.ir.program_values import Work
 
@@ -26,14 +27,20 @@ FEWEST_ELEMENTS = 32
 KEPT = "it depends on sizes only, and is kept from call to call"
 
 
-def size_only(work: Work) -> set[int]:
-    """Ids of the items of which everything depends on sizes only, in memory that is not a result's or state's."""
+def size_only(work: Work, groups: Sequence[Group] = ()) -> set[int]:
+    """Ids of the items of which everything depends on sizes only, in memory that is not a result's or state's.
+
+    Once items are in `groups`, those of a group that does more as well are none: it runs in every call.
+    """
     bound = {buffer.id for buffer, _ in work.outputs} | {value.id for _, value in work.writes}
     acting = any(acts(item.node) for item in work.items)  # what may fail waits for the acts before it
     refused = {item.id for item in work.items if item.own or (acting and item.can_fail)}
     while True:
         found = _of_found(work.items, refused)
         elsewhere = {i.id for i in work.items if i.id in found and any(not _is_own(b, found, bound) for b in i.results)}
+        for group in groups:
+            own = {item.id for item in group.items}
+            elsewhere |= own & found if not own <= found else set()
         if not elsewhere:
             return found
         refused |= elsewhere

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from common.core.errors import IndexRangeError
 from static.lowering.fusion import size_only
 from static.running import result_memory
 from tests.bits import assert_all_same_bits, assert_same_bits
+from tests.helpers.proofs import first
 from tests.static.compare import assert_compiles
 
 RNG = np.random.default_rng(0)
@@ -148,3 +151,44 @@ def test_threads_keep_tables_of_their_own_layout():
         tw.set_num_threads(1)
     assert_all_same_bits(found, [expected[0]] * 3, "again")
     assert_same_bits(np.asarray(compiled(x)), expected[0], "again")
+
+
+def test_what_a_loop_over_arguments_makes_on_the_way_is_made_in_every_call():
+    """The positions become floats in the loop of the first result, which does not run before the second one's table."""
+
+    def program(x):
+        position = tw.arange(1, x.shape[0] + 1).to(x.dtype)
+        return x / position, tw.cumsum(0.6 / position, 0) * x
+
+    assert_compiles(program, *((floats(n),) for n in (40, 40, 50, 40)))
+
+
+STEPS = [
+    lambda x, y: x + y,
+    lambda x, y: x * y,
+    lambda x, y: x / (y.abs() + 1),
+    lambda x, y: tw.sin(x) - y,
+    lambda x, y: tw.cumsum(x, 0) * y,
+    lambda x, y: tw.where(x > y, x, 1.0),
+    lambda x, y: x.flip(0),
+    lambda x, y: x.roll(1) + x.mean(),
+    lambda x, y: tw.sort(x * 7 % 5)[0],
+    lambda x, y: x[tw.arange(x.shape[0] - 1, -1, -1)],
+    lambda x, y: tw.cat((x[1:], y[:1])),
+    lambda x, y: x.index_add(0, tw.arange(x.shape[0]) // 2, y),
+    lambda x, y: x.clone().add_(y),
+]
+
+
+@pytest.mark.parametrize("part", first(1, range(6)))
+def test_random_programs_of_positions_and_arguments(part):
+    for seed in range(part * 8, part * 8 + 8):
+
+        def program(x, seed=seed):
+            choose = random.Random(seed)
+            made = [x, tw.arange(1, x.shape[0] + 1).to(x.dtype), tw.linspace(0.0, 1.0, x.shape[0])]
+            for _ in range(choose.randint(4, 10)):
+                made.append(choose.choice(STEPS)(choose.choice(made), choose.choice(made)))
+            return [made[-1], *(y * x for y in made[-4:-1])]
+
+        assert_compiles(program, *((floats(n),) for n in (40, 40, 50, 40)))
