@@ -25,8 +25,8 @@ from common.compiler.syntax_tree import parts
 from common.compiler.vectors import Vectors
 
 
-def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[str, bool]:
-    """Return the text of an LLVM module that defines a kernel, and whether all of its loops are vectors already.
+def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_program: bool = False) -> tuple[str, bool]:
+    """Return the text of an LLVM module that defines a kernel, and whether its loops are vectors, or gain nothing.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[
     symbol : name of the only exported function of the module.
     resolve : ``resolve(name)``: the scalar definition or `common.compiler.machine_functions.MachineFunction` of that
         name.
+    one_program : whether the kernel was written for one program. The iterations of such a loop under a condition depend
+        on each other: LLVM's pipeline takes more than half of the time to compile it, for code that is as fast.
 
     Raises
     ------
@@ -44,6 +46,7 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, vectors=True)
+            kernel.one_program = one_program
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 text = _KernelWriter(function, symbol, resolve, vectors=False).text(function, symbol)
@@ -58,7 +61,7 @@ class Statements(Vectors):
         self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str], vectors: bool
     ) -> None:
         super().__init__(module, resolve, scopes)
-        self._loop_number = 0
+        self._loop_number, self.one_program = 0, False
         self.vectors = vectors
 
     def statements(self, nodes: list[ast.stmt]) -> None:
@@ -129,7 +132,7 @@ class Statements(Vectors):
 
     def _while(self, node: ast.While) -> None:
         _refuse_else(node)
-        self.complete = False
+        self.complete &= self.one_program
         self.loop(_assigned(node), lambda: self.decision(node.test), lambda: self.statements(node.body))
 
     def _for(self, node: ast.For) -> None:

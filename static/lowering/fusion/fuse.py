@@ -149,7 +149,7 @@ class _Fuser:
         if tally.maps > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
         kept = [group.items for key, group in ((a, one), (b, two)) if self.members[key] <= self.work.kept]
-        if len(kept) == 1 and is_worth_keeping(kept[0]):
+        if len(kept) == 1 and (is_worth_keeping(kept[0]) or self.kept_beside(kept[0], a, b)):
             return KEPT
         if self.parallel and tally.puts and tally.puts + len(tally.columns) > 1:
             return "threads can share loops that write at indices of one kind"
@@ -174,6 +174,11 @@ class _Fuser:
                         if reason:
                             return reason
         return ""
+
+    def kept_beside(self, items: list[Item], a: int, b: int) -> bool:
+        """Whether other groups that plans keep need what these items make."""
+        users = (self.slot_of[user.id] for i in items for made in i.results for user in self.users.get(made.id, ()))
+        return any(slot not in (a, b) and self.members[slot] <= self.work.kept for slot in users)
 
     def arrays(self, near: set[int], own: set[int]) -> set[int]:
         """Buffers that a kernel of some items would read or write, among those that their groups did."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import static as tw
+from common.compiler.compile import meaning
+from common.compiler.translate import translate
 from tests.static.compare import assert_compiles
 
 RNG = np.random.default_rng(0)
@@ -99,3 +103,16 @@ def test_values_that_several_loops_need():
         return last, *stacks
 
     assert loops(assert_compiles(program, *((rows(n), np.float32(0.5)) for n in LENGTHS))) == (2, 1)
+
+
+def test_what_a_program_iterates_needs_no_pipeline_of_llvm():
+    """Its blocks are vectors as they are written; a kernel of the package with such a loop is optimised."""
+    compiled = tw.function(hawkes)
+    compiled(np.array([0.5, 0.25, 1.5], np.float32), rows(300))
+    (kernel,) = [step for step in compiled.newest.program.all_steps() if "while done" in step.source]
+    text, complete = translate(kernel.source, "f", partial(meaning, kernel="f"), one_program=True)
+    assert complete
+    assert "<16 x float>" in text
+    text, complete = translate(kernel.source, "f", partial(meaning, kernel="f"))
+    assert not complete
+    assert "<16 x float>" not in text

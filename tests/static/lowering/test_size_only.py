@@ -192,3 +192,14 @@ def test_random_programs_of_positions_and_arguments(part):
             return [made[-1], *(y * x for y in made[-4:-1])]
 
         assert_compiles(program, *((floats(n),) for n in (40, 40, 50, 40)))
+
+
+def test_what_a_kept_kernel_needs_is_kept_too():
+    """The positions are read by a loop over the argument as well, which is no reason to make the table again."""
+
+    def program(x):
+        places = tw.arange(1, x.shape[0] + 1).to(x.dtype)
+        return x / places, (0.5 / places).cumsum(0) * x
+
+    compiled = assert_compiles(program, (floats(5000),), (floats(5000),))
+    assert {"to", "div", "cumsum"} <= set(kept(compiled))
