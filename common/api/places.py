@@ -25,7 +25,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "amp": ("autocast_mode grad_scaler", "amp"),
     "cuda": ("random", "cuda"),
     "utils": ("hooks", "utils"),
-    "utils.data": ("distributed", "utils.data"),
+    "utils.data": ("_utils distributed", "utils.data"),
+    "utils.data._utils": ("collate", "utils.data"),
     "distributions": (
         "bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet "
         "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal "
@@ -89,6 +90,8 @@ def open_places(package: str) -> None:
         module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
         module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
         sys.modules[module.__name__] = module
+        if f"{inner}.{name}" in PLACES:
+            open_places(module.__name__)
         there = vars(sys.modules[package]).setdefault(name, module)
         if there is not module:  # a function of that name, which the module's import may put the module in place of
             setattr(module, name, boundary.published(there))

@@ -8,10 +8,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count, islice
+from types import GenericAlias
 from typing import Any
 
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, RegistrationError, StateError
+from common.core.errors import ArgumentError, StateError
 from common.data import collate
 from common.data.datasets import IterableDataset
 from common.data.samplers import BatchSampler, RandomSampler, SequentialSampler
@@ -152,11 +153,11 @@ class DataLoader:
         self._to_resume: _Position | None = None
         self._made = True
 
+    __class_getitem__: Any = classmethod(GenericAlias)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED and "_made" in self.__dict__:
-            raise RegistrationError(
-                f"{name} attribute should not be set after DataLoader is initialized; make a new one"
-            )
+            raise ArgumentError(f"{name} attribute should not be set after DataLoader is initialized; make a new one")
         super().__setattr__(name, value)
 
     @property

@@ -315,3 +315,15 @@ def test_programs_that_can_do_without_a_group_of_processes_name_its_functions(en
     x = engine.tensor([[1.0, 2.0]])
     assert engine.nn.parallel.data_parallel(model[0], x, None).tolist() == model[0](x).tolist()
     assert engine.nn.parallel.data_parallel(model[0], (x,), []).tolist() == model[0](x).tolist()
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_places_of_data(engine):
+    data = engine.utils.data
+    collate = importlib.import_module(f"{engine.__name__}.utils.data._utils.collate")
+    assert collate.default_collate is data.default_collate
+    assert data._utils.collate.default_convert is data.default_convert
+    loader = data.DataLoader[int]([1, 2, 3], 2)
+    assert [x.tolist() for x in loader] == [[1, 2], [3]]
+    with pytest.raises(ValueError, match="batch_size attribute should not be set"):
+        loader.batch_size = 3
