@@ -104,7 +104,10 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     reduced = any(item.kind == "rows" for item in group.items)
     if columns >= LANES // 2 and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
         return None
-    if columns > CLOSE and (hint(nest.rows[-1]) < FEWEST_TURNED or any(item.kind == "cols" for item in group.items)):
+    turned = columns > CLOSE
+    if turned and (hint(nest.rows[-1]) < FEWEST_TURNED or any(item.kind == "cols" for item in group.items)):
+        return None
+    if turned and any(access.in_pieces for item in group.items for access in item.accesses):
         return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
@@ -284,14 +287,18 @@ class _WrittenOut:
             shape = made.shape
             steps = (*contiguous_strides(shape), *[0] * (own - len(shape)))
             return Operand(make_access(made, 0, dims, steps), operand.dtype)
-        place = self._place(access.buffer, access.offset, dims, strides[:own], step, j)
-        if access.in_pieces:
+        whole = not access.in_pieces
+        place = self._place(access.buffer, access.offset, dims, strides[:own], step, j, whole)
+        if not whole:
             place.within, place.outside, place.jump, place.prefix = access.within, access.outside, access.jump, None
             place.breaks |= access.breaks & ((1 << max(own - 1, 0)) - 1)
         return Operand(place, operand.dtype)
 
-    def _place(self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int) -> Access:
-        beside = is_literal(step, 1) and bool(strides) and self._turns(strides[-1])
+    def _place(
+        self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int, whole: bool = True
+    ) -> Access:
+        """Column `j` of an array; what is not `whole` is not turned, since some of its rows do not exist there."""
+        beside = is_literal(step, 1) and bool(strides) and self._turns(strides[-1], whole)
         if not beside and j and not is_literal(step, 0):
             offset = offset + j * step
         access = make_access(buffer, offset, dims, strides)
@@ -299,11 +306,11 @@ class _WrittenOut:
             self.place_of[id(access)] = j
         return access
 
-    def _turns(self, stride: Any) -> bool:
+    def _turns(self, stride: Any, whole: bool) -> bool:
         """Whether rows so far apart are read and written column by column, or turned."""
         if size_key(stride) == size_key(self.inner):
             return True
-        return hint(stride) > CLOSE and all(item.kind != "cols" for item in self.source.items)
+        return whole and hint(stride) > CLOSE and all(item.kind != "cols" for item in self.source.items)
 
 
 class _ShortNest(InnerNest):

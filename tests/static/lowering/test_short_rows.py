@@ -211,3 +211,20 @@ def test_rows_of_what_is_rolled_or_padded_along_another_dimension(coordinates):
     assert any(
         "if n0 == " in part and " else b" in part.split("return 0")[0] for part in compiled.source.split("def k_")
     )
+
+
+@pytest.mark.parametrize("columns", [5, 16])
+def test_rolled_rows_are_not_turned(columns):
+    """A tile would hold one of the pieces of a roll. Rows of a wider array are turned, if they are whole."""
+
+    def wide(tw):
+        def loss(x):
+            return (tw.roll(x[:, :columns], 1, 0).sum(1) ** 2).sum() + (tw.roll(x, 1, 0).sum(1) ** 3).sum()
+
+        return tw.function(lambda x: tw.value_and_grad(loss)(x))
+
+    compiled = wide(static)
+    for n in (1030, 300, 1):
+        for width in (columns, columns + 1, columns + 20):
+            (x,) = arrays((n, width))
+            assert_all_same_bits(compiled(x), wide(dynamic)(x), f"{n, width}")
