@@ -66,9 +66,8 @@ class LoweredProgram:
         self._regions: dict[int, dict[str, LoweredProgram]] = {}
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
         self.work.kept = size_only(self.work, groups) if self.work.kept else set()
-        groups = order_groups(self.work, groups)
-        kept = [group for group in groups if group.id in self.work.kept]
-        self.groups = [*kept, *(group for group in groups if group.id not in self.work.kept)]
+        self.groups = order_groups(self.work, groups)
+        kept = [group for group in self.groups if group.id in self.work.kept]
         self.escaping = _escaping(self.work, self.groups)
         self.reused = (
             reuse_memory(self.work, self.groups, self.escaping) if options.fuse and options.share_memory else {}

@@ -13,7 +13,8 @@ from static.lowering.memory.update_in_place import write_over
 def order_groups(work: Work, groups: list[Group]) -> list[Group]:
     """Groups in a valid order, program order where possible; groups that only write state in place come last.
 
-    A group that others read keeps its place: behind it, groups that do not depend on it would run first.
+    A group that others read keeps its place: behind it, groups that do not depend on it would run first. What plans
+    keep comes first: whether a value may be overwritten follows from the order in which groups run.
 
     A value goes directly into its state if no later group needs what the state held, and nothing that runs later
     can fail; else into a temporary, copied at the end. So a call that fails leaves all state as it was.
@@ -22,7 +23,7 @@ def order_groups(work: Work, groups: list[Group]) -> list[Group]:
     writes = {value.id: state for state, value in work.writes}
     used = {id(by_buffer[b.id]) for g in groups for b in g.reads if b.id in by_buffer}
     candidates = {id(g) for g in groups if any(b.id in writes for item in g.items for b in item.results)} - used
-    ordered = _sort(groups, by_buffer, candidates)
+    ordered = sorted(_sort(groups, by_buffer, candidates), key=lambda group: group.id not in work.kept)
     write_over(work, ordered)
     last_read: dict[int, int] = {}
     last_failure = -1
