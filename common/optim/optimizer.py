@@ -18,6 +18,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, StateError
 from common.core.int_arguments import mapping, members, shown
+from common.core.source_lines import warn_user
 from common.ops.math.arithmetic import zeros_like
 from common.optim.group import ParameterGroup
 from common.optim.minimize import Minimizing
@@ -61,7 +62,7 @@ class Optimizer(Minimizing, Hooked):
 
     Raises
     ------
-    ArgumentError : no parameters, something that is not a leaf tensor, or a parameter given twice.
+    ArgumentError : no parameters, something that is not a leaf tensor, or a parameter in two groups.
 
     Examples
     --------
@@ -131,8 +132,8 @@ class Optimizer(Minimizing, Hooked):
 
         Raises
         ------
-        ArgumentError : something that is not a leaf tensor, a parameter that is in a group already, or names of only
-            some parameters.
+        ArgumentError : something that is not a leaf tensor, a parameter that is in another group already, or names of
+            only some parameters.
         """
         listed = param_group["params"]
         members = [listed] if isinstance(listed, TensorBase) else list(listed)
@@ -146,13 +147,18 @@ class Optimizer(Minimizing, Hooked):
                 f"{'with' if names else 'without'} names to the optimizer"
             )
         members = [x[1] if isinstance(x, tuple) else x for x in members]
-        for i, p in enumerate(members):
+        for p in members:
             if not isinstance(p, TensorBase):
                 raise ArgumentError(f"optimizer can only optimize Tensors, but one of the params is {_kind(p)}")
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ArgumentError("can't optimize a non-leaf Tensor")
-            if p in self.state or any(p is q for q in members[:i]):
+            if p in self.state:
                 raise ArgumentError("some parameters appear in more than one parameter group")
+        if len({id(p) for p in members}) < len(members):
+            warn_user(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error. "
+                "Such a parameter is updated once for each time that it is there: give it once"
+            )
         group = self._checked({**{k: x for k, x in param_group.items() if k != "param_names"}, "params": members})
         if names:
             group.extra["param_names"] = names

@@ -333,7 +333,7 @@ def test_an_optimiser_can_be_copied_and_pickled():
         (lambda p: tw.optim.SGD([], lr=0.1), "empty parameter list"),
         (lambda p: tw.optim.SGD(p, lr=0.1), "iterable of Tensors"),
         (lambda p: tw.optim.SGD([p * 2], lr=0.1), "non-leaf"),
-        (lambda p: tw.optim.SGD([p, p], lr=0.1), "more than one parameter group"),
+        (lambda p: tw.optim.SGD([{"params": p}, {"params": p}], lr=0.1), "more than one parameter group"),
         (lambda p: tw.optim.SGD([("p", p), p], lr=0.1), "Some param names are missing"),
         (lambda p: tw.optim.SGD([p], lr=-1), "Invalid learning rate"),
         (lambda p: tw.optim.SGD([p], lr=1, momentum=-1), "Invalid momentum"),

@@ -303,3 +303,21 @@ def test_a_users_optimiser_may_have_no_rate():
     assert optimizer.param_groups[0]["lr"] is None
     with pytest.raises(ValueError, match="'lr' must be a number"):
         tw.optim.SGD([tw.nn.Parameter(tw.ones(2))], lr=None)
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_a_parameter_given_twice_is_updated_twice(engine):
+    p, q = engine.nn.Parameter(engine.ones(2)), engine.nn.Parameter(engine.ones(1))
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = engine.optim.SGD([p, q, p], lr=0.25)
+
+    @engine.function
+    def step():
+        optimizer.zero_grad()
+        ((p * p).sum() * q).sum().backward()
+        optimizer.step()
+
+    step()
+    assert p.tolist() == [0.0, 0.0]
+    assert q.tolist() == [0.5]
+    assert len(optimizer.state_dict()["param_groups"][0]["params"]) == 3
