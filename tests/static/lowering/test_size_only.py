@@ -163,7 +163,16 @@ def test_what_a_loop_over_arguments_makes_on_the_way_is_made_in_every_call():
     assert_compiles(program, *((floats(n),) for n in (40, 40, 50, 40)))
 
 
+def with_part(x, y):
+    x = x.clone()
+    x[:3] = y[-3:] * 2
+    return x
+
+
 STEPS = [
+    with_part,
+    lambda x, y: tw.cumsum(x, 0).slice_scatter(y[:5], 0, 2, 7),
+    lambda x, y: tw.grad(lambda z: (with_part(z, z) * y).sum())(x),
     lambda x, y: x + y,
     lambda x, y: x * y,
     lambda x, y: x / (y.abs() + 1),
@@ -203,3 +212,13 @@ def test_what_a_kept_kernel_needs_is_kept_too():
 
     compiled = assert_compiles(program, (floats(5000),), (floats(5000),))
     assert {"to", "div", "cumsum"} <= set(kept(compiled))
+
+
+def test_what_is_kept_is_overwritten_by_nothing_that_comes_before_a_reader():
+    def program(x):
+        table = tw.cumsum(tw.full((x.shape[0],), 0.5), 0)
+        before = table[:3] * x[:3]
+        after = table.slice_scatter(tw.zeros(3), 0, 0, 3)
+        return before, tw.cumsum(after, 0) * x
+
+    assert_compiles(program, *((floats(n),) for n in (40, 40, 50)))
