@@ -96,14 +96,17 @@ OLDER_FACTORS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def older_factors(name: str, operands: int, given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The operands and the named factors of a call in PyTorch's older order, which is warned of.
+def older_factors(
+    name: str, operands: int, given: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands, and the options with the factors, of a call in PyTorch's older order, which is warned of.
 
     Parameters
     ----------
     name, operands : of the function, and how many it has.
     given : all that was given by position: ``(x, alpha, other)``, ``(x, value, tensor1, tensor2)``, or
         ``(beta, x, alpha, mat1, mat2)``, where a method has `x` first.
+    options : all that was given by name, or has its default, which is 1 for a factor.
 
     Raises
     ------
@@ -113,16 +116,19 @@ def older_factors(name: str, operands: int, given: tuple[Any, ...]) -> tuple[tup
     --------
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     older_factors("add", 2, (1.0, 3, 2.0))
-    ((1.0, 2.0), {'alpha': 3})
+    ...     older_factors("add", 2, (1.0, 3, 2.0), {"out": None})
+    ((1.0, 2.0), {'out': None, 'alpha': 3})
     """
     names, rest = OLDER_FACTORS[name], list(given)
     x = rest.pop(1 if len(names) > 1 and isinstance(rest[0], (int, float, np.number)) else 0)
     more = len(rest) - (operands - 1)
     if not 1 <= more <= len(names) or any(getattr(factor, "ndim", 0) for factor in rest[:more]):
         raise ArgumentError(f"{name}() takes {operands} positional arguments but {len(given)} were given")
+    twice = [factor for factor in names if type(options.get(factor, 1)) is not int or options.get(factor, 1) != 1]
+    if twice:
+        raise ArgumentError(f"{name}() got multiple values for argument {twice[0]!r}")
     warn_user(f"This overload of {name} is deprecated: give operands first, and {' and '.join(names[:more])} by name")
-    return (x, *rest[more:]), dict(zip(names, rest[:more]))
+    return (x, *rest[more:]), {**options, **dict(zip(names, rest[:more]))}
 
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.

@@ -154,8 +154,9 @@ def bind(
         body[:0] = ["if size_average is not None or reduce is not None: reduction = _older(size_average, reduce)"]
     if "*_factors" in heads:
         operands = passed[: heads.index("*_factors")]
-        also = ", out=out" if write_out is not None else ""
-        again_by_name = f"_by_name({name!r}, _itself, ({', '.join([*operands, '*_factors'])}), {len(operands)}{also})"
+        options = [x for x in again if "=" in x] + ["out=out"] * (write_out is not None)
+        rest = ", ".join([f"({', '.join([*operands, '*_factors'])})", str(len(operands)), *options])
+        again_by_name = f"_by_name({name!r}, _itself, {rest})"
         body[:0] = [f"if _factors: return {again_by_name}"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
@@ -201,8 +202,8 @@ def bind(
 
 def _by_name(name: str, itself: Callable[..., Any], given: tuple[Any, ...], operands: int, **options: Any) -> Any:
     """Call a function whose factors are given first, see `older_factors`."""
-    args, factors = older_factors(name, operands, given)
-    return itself(*args, **factors, **options)
+    args, options = older_factors(name, operands, given, options)
+    return itself(*args, **options)
 
 
 def _dtype_for(out: Any, dtype: Any) -> Any:

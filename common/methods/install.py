@@ -121,8 +121,7 @@ def _divmod(a: Any, b: Any) -> Any:
 def _in_place(function: Any, name: str, operator: str) -> Any:
     def method(self: TensorBase, other: Any, *factors: Any, **options: Any) -> TensorBase:
         if factors and name.removesuffix("_") in OLDER_FACTORS:
-            (_, other), named = older_factors(name.removesuffix("_"), 2, (self, other, *factors))
-            options |= named
+            (_, other), options = older_factors(name.removesuffix("_"), 2, (self, other, *factors), options)
         elif factors:
             raise ArgumentError(f"{name}() takes 2 positional arguments but {2 + len(factors)} were given")
         short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path

@@ -50,3 +50,12 @@ def test_other_arguments_are_too_many(tw):
     for call in (lambda: tw.add(x, x, x), lambda: x.add_(x, x), lambda: x.addcmul(1, 2, x, x), lambda: x.mul_(1, x)):
         with pytest.raises((ArgumentError, TypeError), match=r"positional arguments? but"):
             call()
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_a_factor_given_twice_is_refused(tw):
+    x, m = tw.ones(2), tw.eye(2)
+    for call in (lambda: tw.add(x, 2, x, alpha=3), lambda: x.add_(2, x, alpha=3), lambda: x.addcmul_(2, x, x, value=3),
+                 lambda: tw.addmm(2, m, m, m, alpha=3)):  # fmt: skip
+        with pytest.raises(ArgumentError, match="multiple values for argument"):
+            call()
