@@ -206,6 +206,8 @@ def _sized(name: str) -> Callable[..., Any]:
         for n in sizes:
             if type(n) is not int:
                 return general(self, *arguments)
+        if not isinstance(self, TensorBase):  # called on the class, without its tensor
+            return general(self, *arguments)
         way = recent.get(key)
         if way is not None and (x := way[0](self.payload)) is not None:
             y = _shown(self, x, way[1])

@@ -75,6 +75,15 @@ def test_a_method_without_its_tensor(name):
         getattr(UNBOUND, name)((1, 2), 1)
 
 
+def test_a_method_that_was_often_called_without_its_tensor():
+    for _ in range(30):  # views that are remembered
+        dynamic.ones(2, 3).t()
+        dynamic.ones(2, 3).view(6)
+    for name, sizes in (("t", ()), ("view", (6,))):
+        with pytest.raises(ArgumentError, match=name):
+            getattr(dynamic.Tensor, name)(None, *sizes)
+
+
 @ENGINES
 @pytest.mark.filterwarnings("ignore")
 def test_no_method_is_confused_without_its_tensor(tw):
