@@ -47,7 +47,7 @@ class Program:
         if self.optimizer is not None:
             buffers = self.optimizer.state_dict()["state"]
             for i, (name, _) in enumerate(self.named_parameters):
-                state |= {f"{kind}({name})": array for kind, array in buffers.get(i, {}).items()}
+                state |= {f"{kind}({name})": to_array(buffer) for kind, buffer in buffers.get(i, {}).items()}
         return state
 
     def gradients(self) -> dict[str, Array]:
