@@ -81,7 +81,7 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     _check(compiled, traced)
     if not is_native("run"):
         raise ArgumentError("njit() needs this interpreter's arrays in a known layout, which it does not find here")
-    state = [source.owner for _, source in traced.captured]
+    state, plan = [source.owner for _, source in traced.captured], plan.alone()
     program = plan.free(state)
     outputs = plan.arguments[len(traced.positions) + len(state) :]
     failures = [(first, last, _worded(compiled, error)) for first, last, error in plan.failures()]

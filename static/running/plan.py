@@ -79,10 +79,14 @@ class Plan:
     version : how often everything was laid out anew.
     call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
     step : the same, if it may be called whenever no fact has changed.
+
+    Parameters
+    ----------
+    keeps : whether calls find what an earlier one has made of sizes only: not for calls at the same time.
     """
 
-    def __init__(self, program: Planned, env: Mapping[Atom, int]) -> None:
-        self._whole, self.env, self.version = program, dict(env), 0
+    def __init__(self, program: Planned, env: Mapping[Atom, int], keeps: bool = True) -> None:
+        self._whole, self.env, self.version, self._keeps = program, dict(env), 0, keeps
         self._build()
         _plans.add(self)
 
@@ -91,7 +95,7 @@ class Plan:
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
         self.program = program = self._whole.for_threads if self.shares else self._whole
-        self.layout = layout = lay_out(program.frame, env, threads, program.memory.may_keep)
+        self.layout = layout = lay_out(program.frame, env, threads, program.memory.may_keep if self._keeps else 0)
         found, cuts = numbers(program.frame, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
         self._allocate = [
@@ -201,6 +205,10 @@ class Plan:
             places.append(ArgumentPlace(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
         template, one, tensors = objects.template, objects.one, objects.tensors
         return Binding(places, len(self._allocate), objects.cleared, template, one, tensors)
+
+    def alone(self) -> Plan:
+        """A plan like this one whose calls leave nothing for others: they may run at the same time."""
+        return Plan(self._whole, self.env, keeps=False)
 
     def free(self, state: Sequence[Any]) -> FreeProgram:
         """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found.

@@ -16,6 +16,7 @@ import static
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.tensor.leaf import Parameter
 from static.jit import numba_calls
+from static.running.result_memory import ResultMemory
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import core, no
 
@@ -338,3 +339,17 @@ def test_interpreted_functions_and_unknown_interpreters_are_refused(monkeypatch)
     monkeypatch.setattr(numba_calls, "is_native", lambda symbol: False)
     with pytest.raises(ArgumentError, match="known layout"):
         static.njit(lambda x: x * 2, floats(3))
+
+
+def test_calls_at_the_same_time_share_no_table_of_sizes(monkeypatch):
+    """A plan keeps what depends on sizes only, in one place; calls without the lock would write it at the same time."""
+    made, keep = [], ResultMemory.keep
+    monkeypatch.setattr(ResultMemory, "keep", lambda self, nbytes: made.append(keep(self, nbytes)) or made[-1])
+    x, program = floats(400), static.function(lambda x: x * static.exp(static.arange(400).float() / 400))
+    expected = np.asarray(program(x)).copy()
+    called = static.njit(program, x)
+    assert made
+    for table in made:
+        table[:] = 255  # nan
+    assert_same_bits(called(x), expected, "without the lock")
+    assert all((table == 255).all() for table in made)
