@@ -289,19 +289,20 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         if not operands or not isinstance(operands[0], TensorBase) or (op.kind != "view" and op.nout == 1):
             return
         start = self.payload(operands[0])
+        lies: bool | None = None  # whether a chain of views leads there: to all parts, or to none
         for position, tracer in enumerate(results):
-            value = tracer.payload
-            chain = []
+            value, chain = tracer.payload, []
             while value is not start and value.node.op is not None and value.node.op.kind == "view":
                 chain.append(value.node)
                 value = value.node.operands[0]
             if value is not start or not chain:
                 continue
-            family, base, before = family_of(operands[0])
             last = ViewStep(op, attrs, None if op.nout == 1 else position)
-            if family is None:
-                base, before = operands[0], ()
-            if placed(base.shape, path_along((*before, last), base)) is not None:
+            if lies is None:
+                family, *shown = family_of(operands[0])
+                base, before = (operands[0], ()) if family is None else shown
+                lies = placed(base.shape, path_along((*before, last), base)) is not None
+            if lies:
                 note_view(operands[0], tracer, *last)
 
     # ------------------------------------------------------------------ leaving the trace
