@@ -1,0 +1,171 @@
+"""Random compositions of ops of every kind, on tensors of any shape.
+
+A composition is a function of its seed: it takes ops from a table, one after the other, each on an earlier value, and
+looks at shapes. So it finds what no single op shows: kernels that are joined, memory that is shared, and values that a
+plan keeps. As a command it draws new ones until one differs or the time is over::
+
+    python -m tests.helpers.compositions --seconds 600 --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import dynamic as tw
+from tests.parity.engines import Derivatives
+
+MOST = 4000
+"""Elements of the largest value that goes on."""
+SIZES = (1, 1, 2, 3, 7, 16, 17, 24, 33)
+
+Op = Callable[[Any, int, random.Random], Any]
+
+
+def _numbers(choose: random.Random, most: int, count: int) -> np.ndarray:
+    """Random indices below `most`."""
+    return np.array([choose.randrange(most) for _ in range(count)])
+
+
+def _computed(x: Any, d: int) -> Any:
+    """An index along a dimension for each element, made of the elements themselves."""
+    return tw.floor(x.detach() * 3).to(np.dtype(np.int64)) % x.shape[d]
+
+
+def _positions(x: Any, d: int) -> Any:
+    """0, 1, ... along a dimension, in the dtype of x."""
+    return tw.reshape(tw.arange(x.shape[d]).to(x.dtype), [-1 if i == d else 1 for i in range(x.ndim)])
+
+
+def _with_part(x: Any, d: int, choose: random.Random) -> Any:
+    y = tw.clone(x)
+    y[..., :1] = x[..., -1:] * 2
+    return y
+
+
+def _into_part(x: Any, d: int, choose: random.Random) -> Any:
+    y = x * 1.0
+    tw.narrow(y, d, 0, 1).mul_(0.5)
+    return y.add_(tw.sin(x))
+
+
+def _weights(x: Any) -> Any:
+    return tw.ones(1, 1, 3).to(x.dtype) / 3
+
+
+def _gram(x: Any) -> Any:
+    rows = tw.reshape(x, (x.shape[0], -1))[:, :6]
+    return tw.transpose(rows, 0, 1) @ rows
+
+
+OPS: dict[str, Op] = {
+    "tanh": lambda x, d, choose: tw.tanh(x),
+    "exp": lambda x, d, choose: tw.exp(tw.clamp(x, -3, 3)),
+    "log": lambda x, d, choose: tw.log(tw.abs(x) + 0.3),
+    "power": lambda x, d, choose: tw.pow(tw.abs(x) + 0.2, tw.clamp(x, -2, 2)),
+    "gelu": lambda x, d, choose: tw.nn.functional.gelu(x),
+    "clamp": lambda x, d, choose: tw.clamp(x, -0.8, 1.2),
+    "where": lambda x, d, choose: tw.where(x > 0.2, x, tw.cos(x)),
+    "number": lambda x, d, choose: choose.choice((2, 0.5, -1.5)) * x,
+    "masked_fill": lambda x, d, choose: tw.masked_fill(x, x < 0, 0.1),
+    "sum": lambda x, d, choose: tw.sum(x, d, choose.random() < 0.5),
+    "mean": lambda x, d, choose: x - tw.mean(x, d, True),
+    "amax": lambda x, d, choose: tw.amax(x, d, choose.random() < 0.5),
+    "var": lambda x, d, choose: (x - tw.mean(x, d, True)) * tw.rsqrt(tw.var(x, d, correction=0, keepdim=True) + 1e-3),
+    "softmax": lambda x, d, choose: tw.softmax(x, d),
+    "log_softmax": lambda x, d, choose: tw.log_softmax(x, d),
+    "logsumexp": lambda x, d, choose: tw.logsumexp(x, d, choose.random() < 0.5),
+    "cumsum": lambda x, d, choose: tw.cumsum(x, d),
+    "sort": lambda x, d, choose: tw.sort(x, d)[0],
+    "topk": lambda x, d, choose: tw.topk(x, max(1, x.shape[d] // 2), d)[0],
+    "cummax": lambda x, d, choose: tw.cummax(x, d)[0],
+    "flip": lambda x, d, choose: tw.flip(x, (d,)),
+    "roll": lambda x, d, choose: tw.roll(x, choose.choice((1, -1, 2)), d),
+    "pad": lambda x, d, choose: tw.nn.functional.pad(x, (1, 2), value=0.5),
+    "narrow": lambda x, d, choose: tw.narrow(x, d, x.shape[d] // 3, max(1, x.shape[d] - x.shape[d] // 3 - 1)),
+    "step": lambda x, d, choose: x[::2],
+    "last": lambda x, d, choose: x[-1],
+    "transpose": lambda x, d, choose: tw.transpose(x, 0, -1),
+    "flatten": lambda x, d, choose: tw.reshape(x, -1),
+    "rows": lambda x, d, choose: tw.reshape(x, (x.shape[0], -1)),
+    "unsqueeze": lambda x, d, choose: tw.unsqueeze(x, d) if x.ndim < 4 else x,
+    "expand": lambda x, d, choose: tw.expand(tw.unsqueeze(x, 0), (3, *x.shape)) if x.ndim < 4 else x,
+    "repeat_interleave": lambda x, d, choose: tw.repeat_interleave(x, 2, d),
+    "cat": lambda x, d, choose: tw.cat([x, x * 2, tw.flip(x, (d,))], d),
+    "stack": lambda x, d, choose: tw.stack([x, tw.sin(x)], d) if x.ndim < 4 else x,
+    "chunk": lambda x, d, choose: tw.chunk(x, 2, d)[-1],
+    "unbind": lambda x, d, choose: tw.unbind(x, d)[0] * tw.unbind(x, d)[-1],
+    "diagonal": lambda x, d, choose: tw.diagonal(x, 0, -2, -1) if x.ndim > 1 else x,
+    "unfold": lambda x, d, choose: x.unfold(d, 2, 1) if x.shape[d] > 2 and x.ndim < 4 else x,
+    "with_part": _with_part,
+    "into_part": _into_part,
+    "index_select": lambda x, d, choose: tw.index_select(x, d, _numbers(choose, x.shape[d], 4)),
+    "gather": lambda x, d, choose: tw.gather(tw.exp(tw.clamp(x, -3, 3)), d, _computed(x, d)),
+    "getitem": lambda x, d, choose: x[_computed(tw.reshape(x, -1)[:20], 0) % x.shape[0]],
+    "backwards": lambda x, d, choose: x[tw.arange(x.shape[0] - 1, -1, -1)] * 2,
+    "index_add": lambda x, d, choose: tw.index_add(x, d, _numbers(choose, x.shape[d], x.shape[d]), tw.cos(x)),
+    "index_put": lambda x, d, choose: tw.index_put(x, (_numbers(choose, x.shape[0], 5),), x[0] * 0.5, accumulate=True),
+    "scatter_add": lambda x, d, choose: tw.scatter_add(x, d, _computed(x, d), x * 1.5),
+    "mm": lambda x, d, choose: x @ tw.transpose(x, -1, -2) if x.ndim > 1 else x,
+    "inner": lambda x, d, choose: tw.einsum("...i,...i->...", x, tw.sigmoid(x)),
+    "solve": lambda x, d, choose: tw.linalg.solve(a := _gram(x) * 0.1 + tw.eye(min(6, x.numel() // x.shape[0])) * 2, a),
+    "conv1d": lambda x, d, choose: tw.nn.functional.conv1d(tw.reshape(x, (1, 1, -1)), _weights(x), padding=1),
+    "max_pool1d": lambda x, d, choose: tw.nn.functional.max_pool1d(tw.reshape(x, (1, 1, -1)), 2, ceil_mode=True),
+    "avg_pool1d": lambda x, d, choose: tw.nn.functional.avg_pool1d(tw.reshape(x, (1, 1, -1)), 2, padding=1),
+    "waves": lambda x, d, choose: x * tw.sin(_positions(x, d) / 10) + tw.cos(_positions(x, d)),
+    "average": lambda x, d, choose: tw.cumsum(x, d) / (_positions(x, d) + 1),
+    "every_third": lambda x, d, choose: tw.where(_positions(x, d) % 3 == 1, x, x * 0.5),
+    "window": lambda x, d, choose: x * tw.cumsum(tw.exp(-((_positions(x, d) - 4) ** 2) / 9), d),
+}  # fmt: skip
+
+
+def composition(seed: int, count: int) -> Callable[..., list[Any]]:
+    """A program of `count` ops on its arguments, of any shapes."""
+
+    def run(*arguments: Any) -> list[Any]:
+        choose, made = random.Random(seed), list(arguments)
+        for _ in range(count):
+            x = choose.choice(made)
+            if x.ndim and 0 < x.numel() < MOST:
+                made.append(OPS[choose.choice(list(OPS))](x, choose.randrange(x.ndim), choose))
+        return made[-4:]
+
+    return run
+
+
+def check(seed: int) -> None:
+    """Compare the engines on one composition: three calls, of which two have the same sizes.
+
+    Raises
+    ------
+    AssertionError : a bit differs.
+    """
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    dtype, ranks = choose.choice((np.float32, np.float64)), [choose.randint(1, 3) for _ in range(2)]
+    both = Derivatives(composition(seed, choose.randint(3, 9)), choose.choice((1, 1, 2)), unfused=False)
+    for again in (False, True, False):
+        if not again:
+            shapes = [tuple(choose.choice(SIZES) for _ in range(rank)) for rank in ranks]
+        both.check([rng.normal(size=shape).astype(dtype) for shape in shapes], rng, f"composition {seed}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw compositions until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first composition; the others follow it")
+    options = parser.parse_args(arguments)
+    seed, end = options.seed, time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        check(seed)
+        seed += 1
+    print(f"{seed - options.seed} compositions, from seed {options.seed} on: no bit differs")
+
+
+if __name__ == "__main__":
+    main()
