@@ -15,7 +15,7 @@ Classes are written out: `dataclass` would take longer than the first ops of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,18 @@ class Call:
 
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+def replaced(value: Any, place: Callable[[Place], Any], name: Callable[[str], str]) -> Any:
+    """An expression of calls with other places and names."""
+    match value:
+        case Place():
+            return place(value)
+        case Call():
+            return Call(value.function, tuple([replaced(x, place, name) for x in value.arguments]))
+        case str():
+            return name(value)
+    return value
 
 
 def text(statements: Iterable[Any], indent: str = "") -> str:

@@ -65,65 +65,34 @@ def _pulled(function: Callable[[Any], Any], size: Any, grad_output: Any) -> Any:
     return gradient
 
 
-@documented(1, _INPUT, 5)
-def conv1d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv1d` with respect to its input."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda x: conv.conv1d(x, weight, *options), input_size, grad_output)
+def _gradients(n: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two functions for images of `n` dimensions."""
+    convolve = getattr(conv, f"conv{n}d")
+
+    @documented(n, _INPUT, 5)
+    def to_input(
+        input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:  # fmt: skip
+        options = (None, stride, padding, dilation, groups)
+        return _pulled(lambda x: convolve(x, weight, *options), input_size, grad_output)
+
+    @documented(n, _WEIGHT, 5)
+    def to_weight(
+        input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:  # fmt: skip
+        options = (None, stride, padding, dilation, groups)
+        return _pulled(lambda w: convolve(input, w, *options), weight_size, grad_output)
+
+    for function, of in ((to_input, "input"), (to_weight, "weight")):
+        function.__name__ = function.__qualname__ = f"conv{n}d_{of}"
+    return to_input, to_weight
 
 
-@documented(1, _WEIGHT, 5)
-def conv1d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv1d` with respect to its weights."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda w: conv.conv1d(input, w, *options), weight_size, grad_output)
-
-
-@documented(2, _INPUT, 5)
-def conv2d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv2d` with respect to its input."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda x: conv.conv2d(x, weight, *options), input_size, grad_output)
-
-
-@documented(2, _WEIGHT, 5)
-def conv2d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv2d` with respect to its weights."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda w: conv.conv2d(input, w, *options), weight_size, grad_output)
-
-
-@documented(3, _INPUT, 5)
-def conv3d_input(
-    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv3d` with respect to its input."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda x: conv.conv3d(x, weight, *options), input_size, grad_output)
-
-
-@documented(3, _WEIGHT, 5)
-def conv3d_weight(
-    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv3d` with respect to its weights."""
-    options = (None, stride, padding, dilation, groups)
-    return _pulled(lambda w: conv.conv3d(input, w, *options), weight_size, grad_output)
-
+conv1d_input, conv1d_weight = _gradients(1)
+conv2d_input, conv2d_weight = _gradients(2)
+conv3d_input, conv3d_weight = _gradients(3)
 
 __all__ = [
     "conv1d_input",

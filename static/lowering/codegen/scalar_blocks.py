@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.loop_ir import Call, Let, Loop, Place, Repeat, Store
+from common.compiler.loop_ir import Call, Let, Loop, Place, Repeat, Store, replaced
 from common.core.op import REGISTRY
 
 BLOCK_ITERATIONS = 256
@@ -131,20 +131,10 @@ def blocks(parts: Apart, slots: Mapping[str, str], carry: Statements, backwards:
 
 def _moved(statement: Any, place: Callable[[Place], Place], names: Mapping[str, str] | None = None) -> Any:
     """A statement with other places and names."""
-
-    def value(x: Any) -> Any:
-        match x:
-            case Place():
-                return place(x)
-            case Call():
-                return Call(x.function, tuple([value(y) for y in x.arguments]))
-            case str():
-                return (names or {}).get(x, x)
-        return x
-
+    value = replaced(statement.value, place, lambda name: (names or {}).get(name, name))
     if isinstance(statement, Let):
-        return Let(statement.name, value(statement.value), statement.dtype)
-    return Store(place(statement.place), value(statement.value))
+        return Let(statement.name, value, statement.dtype)
+    return Store(place(statement.place), value)
 
 
 def _names(value: Any) -> set[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.compiler.loop_ir import Break, Call, If, Kernel, Let, Place, Repeat, Store
+from common.compiler.loop_ir import Break, If, Kernel, Let, Place, Repeat, Store, replaced
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.graph import Node
@@ -197,16 +197,6 @@ def _renamed(statement: Let | Store, names: Mapping[str, Any], mark: str) -> Let
     def text(name: str) -> str:
         return names.get(name, f"{mark}{name}")
 
-    def value(x: Any) -> Any:
-        match x:
-            case Place():
-                return place(x)
-            case Call():
-                return Call(x.function, tuple([value(y) for y in x.arguments]))
-            case str():
-                return text(x)
-        return x
-
     def place(x: Place) -> Any:
         target = names[x.buffer]
         if not target.buffer:
@@ -214,9 +204,9 @@ def _renamed(statement: Let | Store, names: Mapping[str, Any], mark: str) -> Let
         return Place(target.buffer, text(x.base) if x.base else "", target.var, target.step)
 
     if isinstance(statement, Let):
-        return Let(text(statement.name), value(statement.value), statement.dtype)
-    target = place(statement.place)
-    return Let(target, value(statement.value)) if isinstance(target, str) else Store(target, value(statement.value))
+        return Let(text(statement.name), replaced(statement.value, place, text), statement.dtype)
+    target, value = place(statement.place), replaced(statement.value, place, text)
+    return Let(target, value) if isinstance(target, str) else Store(target, value)
 
 
 __all__ = ["ScalarLoop", "scalar_loop"]
