@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from common.core.docstrings import sections_of
@@ -12,6 +12,12 @@ from common.core.errors import ArgumentError
 from common.core.int_arguments import mapping, members
 from common.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
+
+
+def _attributes(function: Any) -> dict[str, Any] | None:
+    """The attributes of a callable object; None for functions, classes, and what has none."""
+    own = getattr(function, "__dict__", None)
+    return own if type(own) is dict and not isinstance(function, FunctionType) else None
 
 
 class _OfFunctions(LRScheduler):
@@ -23,8 +29,7 @@ class _OfFunctions(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimiser; attributes of callable objects, None for functions."""
-        plain = (FunctionType, BuiltinFunctionType)
-        attributes = [None if isinstance(f, plain) else dict(vars(f)) for f in self.lr_lambdas]
+        attributes = [None if (own := _attributes(f)) is None else dict(own) for f in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": attributes}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -32,8 +37,8 @@ class _OfFunctions(LRScheduler):
         mapping(state_dict, "load_state_dict", "state_dict")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for f, attributes in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ())):
-            if attributes:
-                vars(f).update(attributes)
+            if attributes and (own := _attributes(f)) is not None:
+                own.update(attributes)
 
 
 class LambdaLR(_OfFunctions):
