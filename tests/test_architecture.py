@@ -166,6 +166,7 @@ NAMED_OPS = {
     "static/export/onnx_formulas.py": "what ops are in another format",
     "static/export/onnx_ops.py": "what ops are in another format",
     "static/export/onnx_places.py": "what ops are in another format",
+    "static/export/onnx_views.py": "what ops are in another format",
     "static/tools/peer_programs.py": "what other libraries call ops",
 }
 

@@ -86,22 +86,16 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array], cpu: str) -> list
     from common.core.errors import ArgumentError
 
     found = list(static.function(f)(*given))
-    numbered = [i for i, x in enumerate(found) if x is not None]
     with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
         try:
             made = static.export_library(f, Path(folder) / "program.so", *given, name="program", cpu=cpu)
         except ArgumentError as error:
             raise NotPossible(str(error)) from error
         sizes = [_size(name, given) for name in made.sizes]
-        words: list[Any] = []
-        for p in made.parameters:
-            if p.name.startswith("result"):
-                place = numbered[int(p.name.removeprefix("result"))]
-                found[place] = np.empty(tuple(found[place].shape), p.dtype)
-                words.append(found[place])
-            else:
-                words.append(made.state[p.name] if p.name in made.state else given[int(p.name.removeprefix("x"))])
-        arrays = [np.ascontiguousarray(x) if not p.written else x for p, x in zip(made.parameters, words, strict=True)]
+        named = {f"x{i}": x for i, x in enumerate(given)} | made.state
+        for i, name in zip((i for i, x in enumerate(found) if x is not None), made.results, strict=True):
+            found[i] = named.setdefault(name, np.empty(tuple(found[i].shape), found[i].dtype))
+        arrays = [named[p.name] if p.written else np.ascontiguousarray(named[p.name]) for p in made.parameters]
         if cpu == "arm64":
             emulated.call(made, sizes, arrays)
         else:

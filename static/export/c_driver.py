@@ -55,6 +55,7 @@ class CDriver(NamedTuple):
 
     Attributes
     ----------
+    results : names of the parameters that hold what is returned.
     kernels : source and name of each kernel, in the order of their numbers.
     """
 
@@ -62,6 +63,7 @@ class CDriver(NamedTuple):
     source: str
     sizes: tuple[str, ...]
     parameters: tuple[CParameter, ...]
+    results: tuple[str, ...]
     kernels: tuple[tuple[str, str], ...]
 
 
@@ -70,6 +72,7 @@ def driver_of(
     frame: Frame,
     inputs: Sequence[str],
     outputs: Sequence[str],
+    places: Sequence[int],
     guards: Sequence[Guard],
     header: str,
     targets: Mapping[str, str],
@@ -79,6 +82,7 @@ def driver_of(
     Parameters
     ----------
     inputs, outputs : names, which are made names of C.
+    places : of the tensors that are returned, the outputs that they are.
     guards : what sizes must fulfil.
     header : name of the header's file.
     targets : the end of the kernels' names -> for which processors they are, see `static.export.c_targets`.
@@ -93,26 +97,30 @@ def driver_of(
     main = frames.write(frame)
     parameters: list[CParameter] = []
     pointers: list[str] = []
+    named: list[str] = []
     taken = {*sizes, *WORDS, "workspace", "a", "code", "base", "bytes", "own", name}
     for title, argument in [*zip(inputs, frame.inputs, strict=True), *zip(outputs, frame.outputs, strict=True)]:
         if argument.over is not None:
             pointers.append(pointers[argument.over])
+            named.append(named[argument.over])
             continue
         own = re.sub(r"\W", "_", title if title[:1].isalpha() else f"p_{title}")
         own = own if own not in taken else f"{own}_{len(parameters)}"
         taken.add(own)
+        named.append(own)
         shape = tuple(values[i] for i in argument.shape)
         parameters.append(CParameter(own, argument.dtype.name, shape, argument.written, argument.number))
         pointers.append(f"(int64_t)(intptr_t){'&' if argument.number else ''}{own}")
+    results = tuple(named[len(inputs) + k] for k in places)
     declared = [*(f"int64_t {n}" for n in sizes), *map(_declared, parameters), "void *workspace"]
     asked = ", ".join(f"int64_t {n}" for n in sizes) or "void"
     signature = f"int {name}({', '.join(declared)})"
     query = f"int64_t {name}_workspace({asked})"
     text, told = f"const char *{name}_error(int code)", f"const char *{name}_target(void)"
     return CDriver(
-        _header(name, header, parameters, sizes, guards, (query, signature, text, told)),
+        _header(name, header, parameters, results, sizes, guards, (query, signature, text, told)),
         _source(header, frames, main, guards, pointers, (query, signature, text, told), frame, targets),
-        tuple(sizes), tuple(parameters), tuple(frames.kernels),
+        tuple(sizes), tuple(parameters), results, tuple(frames.kernels),
     )  # fmt: skip
 
 
@@ -127,11 +135,13 @@ def _relation(guard: Guard, sizes: CSizes) -> str:
 
 
 def _header(
-    name: str, file: str, parameters: Sequence[CParameter], sizes: Sequence[str], guards: Any, lines: Sequence[str]
-) -> str:
+    name: str, file: str, parameters: Sequence[CParameter], results: Sequence[str], sizes: Sequence[str], guards: Any,
+    lines: Sequence[str],
+) -> str:  # fmt: skip
     mark = f"TWINGRAD_{re.sub(r'[^A-Z0-9]', '_', file.upper())}"
     query, signature, text, target = lines
     told = [f" *   {x.name}: {x.dtype}[{', '.join(x.shape)}]{', written' * x.written}" for x in parameters]
+    told += [f" *   result{i} is {title}" for i, title in enumerate(results) if title != f"result{i}"]
     told += [f" *   sizes must fulfil: {re.sub(_DIMENSION, _NAME, str(guard))}" for guard in guards]
     if ROOM in sizes:
         told += [f" *   {ROOM}: as many of a while_loop fit into the workspace; {MORE_ITERATIONS}: it runs more often"]

@@ -31,6 +31,7 @@ class CLibrary(NamedTuple):
     name : of the function in them.
     sizes : names of its first arguments, sizes.
     parameters : its arrays and numbers, in order: name, dtype, sizes as text, and whether they are written.
+    results : names of those that hold what the function returns; a tensor that is returned twice is there twice.
     state : of those that are the function's state, copies of what they are now, by name.
     """
 
@@ -39,6 +40,7 @@ class CLibrary(NamedTuple):
     name: str
     sizes: tuple[str, ...]
     parameters: tuple[CParameter, ...]
+    results: tuple[str, ...]
     state: dict[str, np.ndarray]
 
 
@@ -75,13 +77,13 @@ def export_library(
     library = Path(path)
     header = library.with_suffix(".h")
     driver = driver_of(
-        program.name, program.frame, program.inputs, program.outputs, program.guards, header.name,
-        {target.suffix: target.name for target in targets},
+        program.name, program.frame, program.inputs, program.outputs, program.places, program.guards,
+        header.name, {target.suffix: target.name for target in targets},
     )  # fmt: skip
     _build(compiler, library, header, driver, targets)
     names = [x.name for x in driver.parameters[len(program.inputs) - len(program.state) :]]
     state = {name: np.array(x) for name, x in zip(names, program.state, strict=False)}
-    return CLibrary(library, header, program.name, driver.sizes, driver.parameters, state)
+    return CLibrary(library, header, program.name, driver.sizes, driver.parameters, driver.results, state)
 
 
 def _compiler(cpu: str) -> str:

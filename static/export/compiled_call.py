@@ -25,7 +25,8 @@ class CompiledCall(NamedTuple):
     ----------
     name : an identifier.
     frame : sizes, arguments and kernel calls.
-    inputs, outputs : names of the arguments in the frame.
+    inputs, outputs : names of the arguments in the frame; an output that is returned is named after its first place.
+    places : of the tensors that are returned, the outputs that they are.
     state : what the last inputs are: arrays as they are now, not copied.
     guards : what sizes must fulfil.
     steps : of the frame's calls: what each computes, with the user's lines.
@@ -35,6 +36,7 @@ class CompiledCall(NamedTuple):
     frame: Frame
     inputs: list[str]
     outputs: list[str]
+    places: list[int]
     state: list[Any]
     guards: Sequence[Guard]
     steps: Sequence[Step]
@@ -76,10 +78,11 @@ def compiled_call(
         raise ArgumentError(f"{caller}(): the function is interpreted, and has no kernels")
     names = [f"x{i}" for i in range(len(traced.positions))]
     names += [getattr(source.owner, "name", "") or f"state{i}" for i, (_, source) in enumerate(traced.captured)]
-    outputs = [f"result{i}" for i in range(len(traced.raw.outputs) - len(traced.grad_targets))]
+    places = list(traced.places)
+    outputs = [f"result{places.index(k)}" for k in range(len(traced.raw.outputs) - len(traced.grad_targets))]
     outputs += [f"{getattr(x, 'name', '') or f'tensor{i}'}.grad" for i, x in enumerate(traced.grad_targets)]
     state = [source.payload for _, source in traced.captured]
 
     with executable.known():
         lowered = executable.lowered
-    return CompiledCall(own, lowered.frame, names, outputs, state, traced.trace.guards, lowered.steps)
+    return CompiledCall(own, lowered.frame, names, outputs, places, state, traced.trace.guards, lowered.steps)

@@ -125,6 +125,7 @@ class _Module:
     Attributes
     ----------
     inputs, outputs, results : name and form of each argument of `compute`, and of what is returned.
+    order : of what is returned, the outputs that they are.
     """
 
     def __init__(self, program: CompiledCall) -> None:
@@ -133,14 +134,16 @@ class _Module:
         inputs, first = program.inputs, len(program.inputs) - len(program.state)
         names = [_identifier(x, taken, i >= first) for i, x in enumerate(inputs)]
         self.inputs = [*zip(names, frame.inputs, strict=True)]
-        made = [(_identifier(x, taken), form) for x, form in zip(program.outputs, frame.outputs, strict=True)]
-        self.results = [(x if form.over is None else self.inputs[form.over][0], form) for x, form in made]
+        given = [(_identifier(x, taken), form) for x, form in zip(program.outputs, frame.outputs, strict=True)]
+        made = [(x if form.over is None else self.inputs[form.over][0], form) for x, form in given]
+        self.outputs, self.order = made, [*program.places, *range(len(set(program.places)), len(made))]
+        self.results = [made[k] for k in self.order]
         self.driver = NumbaDriver(program, [name for name, _ in self.inputs])
 
     def text(self) -> str:
         """The whole file."""
         driver, kernels = self.driver, self.driver.kernels
-        slots = [name for name, _ in (*self.inputs, *self.results)]
+        slots = [name for name, _ in (*self.inputs, *self.outputs)]
         body = driver.lines(self.program.frame, slots, self.program.steps)
         wrapper = self.wrapper()
         sizes = "".join(f", {size}" for size in driver.atoms.values())
@@ -181,7 +184,7 @@ class _Module:
         """The function that users call: it looks at its arguments, and makes the arrays of the results."""
         program, frame, driver = self.program, self.program.frame, self.driver
         guards = [(driver.size(g.left), driver.size(g.right), g) for g in program.guards]
-        shapes = [[driver.size(frame.sizes[i]) for i in form.shape] for _, form in self.results]
+        shapes = [[driver.size(frame.sizes[i]) for i in form.shape] for _, form in self.outputs]
         lines = [f"def {program.name}({', '.join(name for name, _ in self.inputs)}):"]
         lines += ['    """Run the program on arrays, or numbers, which the top of this file lists; its results."""']
         for p, (name, form) in enumerate(self.inputs):
@@ -200,7 +203,7 @@ class _Module:
             raised = quoted(clipped(f"the sizes must fulfil: {holds}", WIDTH - 30))
             lines += [f"    if {asked}:", f"        raise ValueError({raised})"]
         given, returned = [f"{name}_flat" for name, _ in self.inputs], []
-        for (name, form), sizes in zip(self.results, shapes, strict=True):
+        for (name, form), sizes in zip(self.outputs, shapes, strict=True):
             returned.append(name if form.over is None else f"{name}_flat.reshape({tuple_of(sizes)})")
             if form.over is None:
                 lines.append(f"    {name} = np.empty({tuple_of(sizes)}, np.{type_name(form.dtype)})")
@@ -211,7 +214,7 @@ class _Module:
             lines += ["            break", "        except BufferError:", f"            {ROOM} *= 4"]
         else:
             lines.append(f"    {call}")
-        return "\n".join([*lines, f"    return {', '.join(returned) or None}"])
+        return "\n".join([*lines, f"    return {', '.join(returned[k] for k in self.order) or None}"])
 
 
 def _identifier(title: str, taken: set[str], foreign: bool = False) -> str:

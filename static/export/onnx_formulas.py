@@ -178,6 +178,8 @@ FORMULAS: dict[str, Formula] = {
     "softplus_scaled": lambda x, beta, limit: either(x * beta > limit, x, _softplus(x * beta) / beta, x),
     "softshrink_by": lambda x, low: either(x > low, x - low, either(x < -low, x + low, 0, x), x),
     "trunc_divide": lambda a, b: _trunc(a / b) if a.dtype.kind == "f" else a / b,
+    "entr": lambda x: either(x.same(0), 0, either(x < 0, -math.inf, -x * x.log(), x), x),
+    "xlog1py": lambda a, b: either(a.same(0).of("And", b.same(b)), 0, a * _log1p(b), a),
     "xlogy": lambda a, b: either(a.same(0).of("And", b.same(b)), 0, a * b.log(), a),
     "signbit": lambda x: x < 0 if x.dtype.kind != "f" else (x < 0).of("Or", x.of("Reciprocal") < 0),
 }  # fmt: skip

@@ -22,7 +22,15 @@ from common.tensor.base import spec_of
 from common.tools.files.whole_file import whole_file
 from common.tools.onnx import encode
 from common.tools.onnx.records import DOMAIN, Declared, OnnxFile, OnnxFunction, OnnxGraph, OnnxNode
-from static.export import onnx_attention, onnx_control, onnx_convolutions, onnx_formulas, onnx_ops, onnx_places
+from static.export import (
+    onnx_attention,
+    onnx_control,
+    onnx_convolutions,
+    onnx_formulas,
+    onnx_ops,
+    onnx_places,
+    onnx_views,
+)  # fmt: skip
 from static.export.onnx_ops import OnnxRule
 from static.export.program_file import example_of
 from static.export.recorded import RecordedCall, record
@@ -32,7 +40,8 @@ from static.jit.function import CompiledFunction
 assert onnx_attention
 assert onnx_convolutions
 assert onnx_formulas
-assert onnx_places  # all four register rules
+assert onnx_places
+assert onnx_views  # all five register rules
 
 OPSET, IR_VERSION = 18, 8
 _LARGEST = 2**31 - 1
@@ -52,8 +61,8 @@ def export_onnx(f: Callable[..., Any], path: Any, *args: Any, **kwargs: Any) -> 
     -------
     Path
         Of the file. The model's inputs are ``x0``, ``x1``, ... in the order of the arguments' leaves; its outputs
-        ``result0``, ..., then, of a training step, what it writes to state and leaves in `.grad`, by the tensor's name.
-        State is stored as initialisers.
+        ``result0``, ..., the tensors that it returns; then, of a training step, what it writes to state and leaves in
+        `.grad`, by the tensor's name. State is stored as initialisers.
 
     Raises
     ------
@@ -136,7 +145,8 @@ class OnnxWriter:
         name = self.program.name.strip("<>") or "program"
         made = OnnxGraph(name, needed(self.numbers + self.nodes, outputs), inputs, outputs, self.state)
         opsets = {"": OPSET} | ({DOMAIN: 1} if self.functions else {})
-        return OnnxFile(made, IR_VERSION, "twingrad", opsets, self.functions)
+        traced = "; ".join(map(str, self.program.guards))
+        return OnnxFile(made, IR_VERSION, "twingrad", opsets, self.functions, traced and f"Sizes must fulfil: {traced}")
 
     # ------------------------------------------------------------------ the outside
 
@@ -158,7 +168,7 @@ class OnnxWriter:
     def _results(self) -> list[tuple[str, Value]]:
         program = self.program
         graph, count = program.graph, len(program.graph.outputs) - len(program.targets)
-        named = [(f"result{i}", value) for i, value in enumerate(graph.outputs[:count])]
+        named = [(f"result{i}", graph.outputs[k]) for i, k in enumerate(program.places)]
         for x, value in zip(program.targets, graph.outputs[count:], strict=True):
             named.append((f"{getattr(x, 'name', '') or 'tensor'}.grad", value))
         named += [(f"{self._names[effect.state.key]}.new", effect.value) for effect in graph.effects]

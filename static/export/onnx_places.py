@@ -18,7 +18,8 @@ from static.graph import Node
 INT = np.dtype(np.int64)
 
 
-def _zeros(w: Writer, dtype: Any, shape: Sequence[Any]) -> str:
+def zeros(w: Writer, dtype: Any, shape: Sequence[Any]) -> str:
+    """Zeros of a shape."""
     made: str = w.add("Expand", [w.scalar(0, dtype), w.sizes(shape)])
     return made
 
@@ -71,15 +72,15 @@ def _constant_pad(w: Writer, node: Node, x: list[str]) -> str:
 
 RULES.update({"overwrite": lambda w, node, x: w.add("Expand", [x[1], w.sizes(node.outputs[0].shape)])})
 RULES.update({"det": lambda w, node, x: w.add("Det", x)})
-RULES.update(dict.fromkeys(("within_bounds", "weights"), lambda w, node, x: w.add("Identity", x)))
+RULES.update(dict.fromkeys(("within_bounds", "divisor", "weights"), lambda w, node, x: w.add("Identity", x)))
 RULES.update({"scatter_zeros": lambda w, node, x: w.add(
-    "ScatterElements", [_zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[1], x[0]],
+    "ScatterElements", [zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[1], x[0]],
     axis=int(node.attrs["dim"]), reduction="add",
 )})  # fmt: skip
 RULES.update(
     {
         "unpool": lambda w, node, x: w.add(
-            "ScatterElements", [_zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[1], x[0]], axis=2
+            "ScatterElements", [zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[1], x[0]], axis=2
         )
     }
 )
@@ -96,7 +97,7 @@ def _triangle(w: Writer, node: Node, x: list[str]) -> str:
 @rule("eye")
 def _eye(w: Writer, node: Node, x: list[str]) -> str:
     out = node.outputs[0]
-    made: str = w.add("EyeLike", [_zeros(w, out.dtype, out.shape)])
+    made: str = w.add("EyeLike", [zeros(w, out.dtype, out.shape)])
     return made
 
 
@@ -184,7 +185,7 @@ def _writing(kind: str) -> OnnxRule:
 
 
 def _put_zeros(w: Writer, node: Node, x: list[str]) -> str:
-    return _written(w, node, _zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[0], False, x[1:], "add")
+    return _written(w, node, zeros(w, node.outputs[0].dtype, node.outputs[0].shape), x[0], False, x[1:], "add")
 
 
 def _clear(w: Writer, node: Node, x: list[str]) -> str:

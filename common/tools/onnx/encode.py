@@ -40,7 +40,7 @@ def file(model: OnnxFile) -> bytes:
     """ModelProto."""
     sets = b"".join(_bytes(8, _opset(d, version)) for d, version in model.opsets.items())
     functions = b"".join(_bytes(25, function(f)) for f in model.functions.values())
-    head = _whole(1, model.version) + _bytes(2, model.producer.encode())
+    head = _whole(1, model.version) + _bytes(2, model.producer.encode()) + _texts(6, [model.doc] * bool(model.doc))
     return head + _bytes(7, graph(model.graph)) + sets + functions
 
 

@@ -98,6 +98,7 @@ class OnnxFile:
     producer: str = ""
     opsets: dict[str, int] = field(default_factory=dict)
     functions: dict[tuple[str, str], OnnxFunction] = field(default_factory=dict)
+    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,8 @@ class Reader:
                 made.version = wire.whole(value)
             elif number == 2:
                 made.producer = wire.text(value)
+            elif number == 6:
+                made.doc = wire.text(value)
             elif number == 7:
                 made.graph = self.graph(wire.message(value))
                 graphs += 1

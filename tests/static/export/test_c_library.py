@@ -275,6 +275,24 @@ def test_names_that_c_has_taken_are_changed(tmp_path):
     assert_same_bits(result, static.function(scaled)(X).detach())
 
 
+def test_results_have_the_numbers_of_what_is_returned(tmp_path):
+    if COMPILER is None:
+        return
+
+    def f(x):
+        y = x * 2
+        return y, None, y, {"x": x + 1}
+
+    made = static.export_library(f, tmp_path / "f.so", X, name="f", cpu="native")
+    assert [p.name for p in made.parameters] == ["x0", "result0", "result2"]
+    assert made.results == ("result0", "result0", "result2")
+    assert " *   result1 is result0\n" in made.header.read_text()
+    doubled, more = np.empty_like(X), np.empty_like(X)
+    assert called(ctypes.CDLL(str(made.library)), made, X.shape[-len(made.sizes) :], [X, doubled, more]) == 0
+    assert_same_bits(doubled, X * 2)
+    assert_same_bits(more, X + 1)
+
+
 def test_what_cannot_run_in_c_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="LAPACK"):
         static.export_library(lambda x: static.linalg.inv(x @ x.T), tmp_path / "f.so", X, name="f")

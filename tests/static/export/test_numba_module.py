@@ -177,6 +177,17 @@ def test_every_function_of_rows_has_its_form():
     ]  # fmt: skip
 
 
+def test_a_tensor_that_is_returned_twice_is_there_twice(tmp_path):
+    def f(x):
+        y = x * 2
+        return y, x + 1, y
+
+    made = static.export_numba(f, tmp_path / "f.py", X, name="f")
+    assert made.results == ("result0", "result1", "result0")
+    for a, b in zip(loaded(made.path, made.name)(X), (X * 2, X + 1, X * 2), strict=True):
+        assert_same_bits(a, b)
+
+
 def test_what_needs_the_library_is_refused(tmp_path):
     def through_python(x):
         return static.pure_callback(np.sin, static.ShapeDtypeStruct(x.shape, x.dtype), x)

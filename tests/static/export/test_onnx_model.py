@@ -34,8 +34,8 @@ def functions(x):
     positive = static.where(x > 0, x, -x + 1e-3)
     many = [positive.log(), positive.rsqrt(), x.tanh(), x.sigmoid(), x.clamp(-0.5, 0.5), x.square(), static.relu(x),
             static.nn.functional.gelu(x), x.to(static.float64) * 2, (x * 3).round(), static.nn.functional.silu(x),
-            static.nn.functional.leaky_relu(x), x.erf(), x != 0, (x > 0).any(1), x.amax(0), x.argmax(1)]  # fmt: skip
-    return tuple(many)
+            static.nn.functional.leaky_relu(x), x.erf(),  x != 0, (x > 0).any(1), x.amax(0), x.argmax(1)]  # fmt: skip
+    return *many, static.special.entr(x), static.special.xlog1py(x, x.abs())
 
 
 def attention(x):
@@ -92,6 +92,15 @@ def pooled(x):
     return f.avg_pool2d(f.conv2d(x, KERNEL, stride=2, padding=1).tanh(), 2, 1, 1)
 
 
+def viewed(x):
+    y = x * 1
+    y.T[1:, ::2].mul_(2)
+    square = x @ x.T
+    square.diagonal(-1).add_(1)
+    rest = (x * 10).to(static.int64) % x.shape[1]
+    return y, square, x.unfold(1, 2, 2).unfold(0, 2, 1), x.as_strided((2, 2), (4, 1), 1), rest
+
+
 def number_written(x):
     total = x.sum()
     total[...] = total * total
@@ -132,6 +141,7 @@ CASES = {
             x.repeat(1, 4, 1, 1), KERNELS * x.mean(), stride=2, padding=1, groups=2).square().sum()), IMAGE,
     ),
     "largest": (static.grad(lambda x: (x.amax(1) * x.amin()).sum()), X),
+    "views": (viewed, X), "gradient of views": (static.grad(lambda x: sum(y.square().sum() for y in viewed(x)[:3])), X),
     "bools": (lambda x: static.where(x > 0, x < 1, x < -1), X),
     "number written": (static.grad(lambda x: number_written(x).sum()), X),
     "output padding": (widened, IMAGE),
@@ -222,6 +232,23 @@ def test_a_training_step_is_a_model_whose_results_are_the_new_state(tmp_path):
     for name, p in program.named_parameters:
         np.testing.assert_allclose(found[f"{name}.new"], p.detach().numpy(), rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(found[f"{name}.grad"], p.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_each_returned_tensor_is_an_output(tmp_path):
+    def f(x):
+        y = x * 2
+        return y, None, x, {"again": y}
+
+    path = static.export_onnx(f, tmp_path / "m.onnx", X)
+    assert [y.name for y in read(path).graph.outputs] == ["result0", "result1", "result2"]
+    assert_bits(static.import_onnx(path)(X), (static.tensor(X * 2), static.tensor(X), static.tensor(X * 2)))
+
+
+def test_a_model_says_what_its_sizes_must_fulfil(tmp_path):
+    assert read(static.export_onnx(lambda x: x * 2, tmp_path / "m.onnx", X)).doc == ""
+    doc = read(static.export_onnx(lambda x: x[:2], tmp_path / "m.onnx", X)).doc
+    assert doc.startswith("Sizes must fulfil: ")
+    assert doc.endswith("arg0.shape[0] >= 2")
 
 
 def test_what_is_missing_is_named(tmp_path):
