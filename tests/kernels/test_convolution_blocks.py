@@ -26,6 +26,9 @@ CASES = [
     ((20, 2, 2, 2), (3, 2, 3, 3), {"padding": 1}),
     ((1, 2, 1, 400), (3, 2, 1, 5), {"padding": (0, 4), "dilation": 3}),
     ((2, 24, 60, 60), (10, 24, 3, 3), {"padding": 1}),  # windows where they lie, in strips of an image's rows
+    # rows of windows from a copy apart by steps: in strips, in two blocks of inner products, of groups
+    ((1, 6, 90, 61), (5, 6, 7, 7), {"stride": (2, 3), "padding": (3, 4)}),
+    ((2, 6, 50, 50), (8, 3, 3, 3), {"stride": 2, "padding": (2, 1), "dilation": (1, 3), "groups": 2}),
     # one row of weights per group: 16 chains, in registers up to 32 places, else in blocks of 512 windows
     ((2, 3, 21, 18), (3, 1, 4, 4), {"stride": 2, "padding": 2, "groups": 3}),
     ((1, 3, 37, 70), (3, 1, 5, 5), {"padding": (3, 1), "dilation": 2, "groups": 3}),
@@ -96,9 +99,19 @@ def test_convolutions_are_sums_over_windows_and_their_gradients_adjoint(x, w, at
     assert (dw.numpy() * w).sum() == pytest.approx(total, rel=1e-10)
 
 
-@pytest.mark.parametrize("attrs", [{}, {"groups": 2, "stride": 2}, {"groups": 16}])
-def test_threads_share_a_convolution(attrs):
-    sizes = (6, 16, 56, 56), (16, 16 // attrs.get("groups", 1), 3, 3), (16,)
+SHARED = [
+    ((6, 16, 56, 56), (16, 16, 3, 3), {}),
+    ((6, 16, 56, 56), (16, 8, 3, 3), {"groups": 2, "stride": 2}),
+    ((6, 16, 56, 56), (16, 1, 3, 3), {"groups": 16}),
+    ((2, 3, 64, 60), (64, 3, 7, 7), {"stride": 2}),  # strips of images
+    ((8, 70, 8, 8), (60, 70, 3, 3), {}),  # swaths of windows
+    ((1, 140, 6, 6), (132, 140, 3, 3), {}),  # rows of the weights, and channels of images
+]
+
+
+@pytest.mark.parametrize(("x", "w", "attrs"), SHARED)
+def test_threads_share_a_convolution(x, w, attrs):
+    sizes = x, w, w[:1]
     leaves = [dynamic.tensor(rng.normal(size=size).astype(np.float32), requires_grad=True) for size in sizes]
     cotangent = rng.normal(size=F.conv2d(*leaves, padding=1, **attrs).shape).astype(np.float32)
 

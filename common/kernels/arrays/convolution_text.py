@@ -10,12 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["PARTS", "conv_args", "head", "indented", "is_flat", "padded", "turns"]
+__all__ = [
+    "AT", "FEW", "HEIGHT", "PARTS", "PLACES", "ROOM", "SWATH", "TOGETHER", "WIDTH", "alone", "conv_args", "gathered",
+    "head", "indented", "is_flat", "padded", "turns",
+]  # fmt: skip
 
 PARTS = 4
 """How many threads at most share a convolution: each has scratch of its own."""
 _SHARED = 2**22
 """Multiplications from which threads share a convolution."""
+WIDTH, ROOM = 48, 16
+"""Columns of a panel at most, and how many rows more are written at the end of one."""
+HEIGHT = 8
+"""Rows of a panel of the left operand at most."""
+TOGETHER = 4
+"""Panels that meet a block of the left operand one after the other."""
+SWATH = TOGETHER * WIDTH
+FEW = """few = 32
+if plane % 512 == 0:
+    few = 8
+"""
+"""Channels whose rows are moved together; where planes share a set of the first-level cache it holds fewer."""
 
 def conv_args(
     n: Any, c: Any, o: Any, groups: Any, sizes: Sequence[Any], windows: Sequence[Sequence[Any]]
@@ -51,7 +66,7 @@ _SIZES = "".join(f"    {name} = args[{i}]\n" for i, name in enumerate(_NAMES)) +
     wide()
 """
 
-_SHARE = f"""    if n * lay * groups * o * inner >= {_SHARED} and there_are_threads({{x}}) != 0:
+_SHARE = f"""    if not ({{alone}}):
         share_{{name}}(bufs, args, {{x}}, {_ARGS}, {PARTS})
         return 0
     part = 0
@@ -74,7 +89,12 @@ def head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
 
 def turns(name: str, x: str, part: bool) -> str:
     """The part of the work to do: all of it, by threads where that pays, or that of a part."""
-    return _PART if part else _SHARE.format(name=name, x=x)
+    return _PART if part else _SHARE.format(name=name, x=x, alone=alone(x))
+
+
+def alone(x: str) -> str:
+    """Whether one thread does all of the work."""
+    return f"n * lay * groups * o * inner < {_SHARED} or there_are_threads({x}) == 0"
 
 
 def is_flat(steps: str) -> str:
@@ -96,3 +116,66 @@ for channel in range(c):
     copy_windows(x, place, s, at + above * wp, pw, pw + w, wp, 1, below - above, w, wp)
     copy_windows(x, 0, s, at + below * wp, 0, 0, wp, 1, lines - below, 0, wp)
 """
+
+
+AT = """ox = {at} % ow
+oy = {at} // ow % oh
+oz = {at} // (ow * oh) % od
+image = {at} // lay
+"""
+"""Of a window: where it is among those of its image, and its image."""
+
+NEXT = """ox = ox + many
+if ox == ow:
+    ox = 0
+    oy = oy + 1
+    if oy == oh:
+        oy = 0
+        oz = oz + 1
+        if oz == od:
+            oz = 0
+            image = image + 1
+"""
+
+PLACES = """i = 0
+for kz in range(kd):
+    z = oz * sd - pd + kz * dd
+    for ky in range(kh):
+        y = oy * sh - ph + ky * dh
+        inside = z >= 0 and z < d and y >= 0 and y < h
+        for kx in range(kw):
+            v = {first} * sw - pw + kx * dw
+            from_ = 0
+            if v < 0:
+                from_ = (sw - 1 - v) // sw
+            until = many
+            if v + (many - 1) * sw >= w:
+                until = (max(w - v, 0) + sw - 1) // sw
+            if not inside or until < from_:
+                from_ = 0
+                until = 0
+            place = ((image * groups + group) * c + {channel}) * plane + (z * h + y) * w + v
+{body}            i = i + 1
+"""
+"""Places `i` in windows: where each is for the first of `many` in a row, and for which of them it is in the image."""
+
+
+def gathered(depth: int, rows: str, p: str, count: str, line: str, step: str, bound: str = "") -> str:
+    """Copy rows of windows: so many `rows` from number `p` on, of `count` windows from number `q` on."""
+    copied = f"""c0 = max(cb, low + (1 if i < low_rest else 0))
+c1 = min(cb + few, high_ + (1 if i < high_rest else 0))
+if c1 > c0:
+    to = {line} + (c0 * k + i - {p}) * {step}
+    copy_windows(x, place + c0 * plane, s, to, from_, until, many, sw, c1 - c0, plane, k * {step})
+"""
+    places = PLACES.format(first="ox", channel="0", body=indented(copied, 12))
+    return indented(f"""low = {p} // k
+low_rest = {p} % k
+high_ = ({p} + {rows}) // k
+high_rest = ({p} + {rows}) % k
+{AT.format(at="q")}t = 0
+while t < {count}:
+    many = min(ow - ox, {f"min({bound}, {count} - t)" if bound else f"{count} - t"})
+    for cb in range(low, high_ + 1, few):
+{indented(places, 8)}    t = t + many
+{indented(NEXT, 4)}""", depth)

@@ -33,7 +33,7 @@ call                                      meaning
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
 ``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
-``copy_windows``, ``add_windows``          see `common.kernels.arrays.window_code`
+``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ``share_attention(bufs, args, ...)``, ...  the items of another kernel
@@ -132,6 +132,7 @@ NAMESPACE: dict[str, Any] = {
         _define("panel_width", "t", _in("gemm_code", "panel_width"), apart=False)._replace(result="word"),
         _define("panel_height", "t", _in("gemm_code", "panel_height"), apart=False)._replace(result="word"),
         _define("copy_windows", "bibiiiiiiii", _in("window_code", "copy_windows")),
+        _define("copy_places", "bibibiiii", _in("window_code", "copy_places")),
         _define("add_windows", "bibiiiiiii", _in("window_code", "add_windows")),
         _define("add_products", "bibibiiiiiii", _in("window_code", "add_products")),
         _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),

@@ -82,6 +82,29 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     return internal(module, f"copy_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 7], define)
 
 
+def copy_places(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, places, to, count, length, deeper)``: elements of windows side by side, copied place by place.
+
+    ``to[i * deeper + t] = x[places[i] + t]`` for i < count and t < length; places are whole numbers.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, places, to, count, length, deeper = function.args
+        width = tile(kind).width
+        nothing = zero(ir.VectorType(kind, width))
+        with ForStrips(b, length, width) as (t, there):
+            source, into, some = b.gep(x, [t]), b.gep(to, [t]), first_lanes(b, width, there)
+            with ForLoop(b, count, 1) as each:
+                place = b.fptosi(b.load(b.gep(places, [each.index]), align=align(kind), typ=kind), WORD)
+                lanes = load_some(b, b.gep(source, [place]), some, nothing)
+                store_some(b, lanes, b.gep(into, [b.mul(each.index, deeper)]), some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"copy_places.{kind}", _VOID, [pointer, pointer, pointer, *[WORD] * 3], define)
+
+
 def add_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (rows, x, first, last, step, count, deeper, down)``: rows of windows added to where they are.
 
