@@ -88,6 +88,13 @@ def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
             to[at + r * deeper + t] = x[i + r * down + t * step] if first <= t < last else 0
 
 
+def copy_places(x, i, places, first, to, at, count, length, deeper):
+    """Elements of windows side by side, copied place by place."""
+    for r in range(count):
+        for t in range(length):
+            to[at + r * deeper + t] = x[i + int(places[first + r]) + t]
+
+
 def add_windows(rows, at, x, i, first, last, step, count, deeper, down):
     """Rows of windows added to where they are."""
     for r in range(count):

@@ -42,10 +42,10 @@ from common.kernels.arrays.convolution_text import (
     SWATH,
     TOGETHER,
     WIDTH,
-    alone,
     gathered,
     head,
     indented,
+    shared,
     turns,
 )
 
@@ -125,7 +125,7 @@ def input_source(dtype: Any, part: bool = False) -> str:
     places = PLACES.format(first="(ox - many + 1)", channel="cb", body=indented(_ADDED, 12))
     return (
         head("conv_input", ("g", "w_", "out"), kind, part) + panels
-        + ("" if part else f"    if not by_channels or {alone('g')}:\n" + indented(pack, 8))
+        + ("" if part else shared("conv_input", "g", "by_channels") + indented(pack, 4))
         + turns("conv_input", "g", part) + "    begin = 0\n    end = n\n" + (indented(own, 4) if part else "")
         + f"""    channels = {_CHANNELS} * max(1, {_ROWS} // k)
     panel = groups * o * tall + {ROOM * HEIGHT}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
-    "AT", "FEW", "HEIGHT", "PARTS", "PLACES", "ROOM", "SWATH", "TOGETHER", "WIDTH", "alone", "conv_args", "gathered",
-    "head", "indented", "is_flat", "padded", "turns",
+    "AT", "FEW", "HEIGHT", "PARTS", "PLACES", "ROOM", "SWATH", "TOGETHER", "WIDTH", "conv_args", "gathered", "head",
+    "indented", "is_flat", "padded", "shared", "turns",
 ]  # fmt: skip
 
 PARTS = 4
@@ -66,10 +66,11 @@ _SIZES = "".join(f"    {name} = args[{i}]\n" for i, name in enumerate(_NAMES)) +
     wide()
 """
 
-_SHARE = f"""    if not ({{alone}}):
+_SHARE = f"""    if {{which}}n * lay * groups * o * inner >= {_SHARED} and there_are_threads({{x}}) != 0:
         share_{{name}}(bufs, args, {{x}}, {_ARGS}, {PARTS})
         return 0
-    part = 0
+"""
+_ALL = """    part = 0
     step = 1
 """
 _PART = f"""    part = args[{_ARGS}]
@@ -87,14 +88,14 @@ def head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
     return f"def {name}{'_part' if part else ''}(bufs, args):\n{held}{_SIZES}"
 
 
+def shared(name: str, x: str, which: str = "") -> str:
+    """Leave all of the work to threads, where that pays; or under a condition too."""
+    return _SHARE.format(name=name, x=x, which=which and f"{which} and ")
+
+
 def turns(name: str, x: str, part: bool) -> str:
     """The part of the work to do: all of it, by threads where that pays, or that of a part."""
-    return _PART if part else _SHARE.format(name=name, x=x, alone=alone(x))
-
-
-def alone(x: str) -> str:
-    """Whether one thread does all of the work."""
-    return f"n * lay * groups * o * inner < {_SHARED} or there_are_threads({x}) == 0"
+    return _PART if part else shared(name, x) + _ALL
 
 
 def is_flat(steps: str) -> str:

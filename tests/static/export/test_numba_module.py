@@ -76,7 +76,7 @@ def few(x):
 
 
 IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32) for size in (
-    (2, 4, 5, 6), (10, 2, 3, 3)))  # fmt: skip
+    (2, 4, 21, 22), (10, 2, 3, 3)))  # fmt: skip
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
     "convolved": (convolved, (IMAGES, KERNELS)), "numbers": (numbers_in, (HOLES,)),
