@@ -7,7 +7,8 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError
-from common.core.int_arguments import members
+from common.core.int_arguments import integer, members
+from common.core.sizes import Dim
 from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
@@ -205,11 +206,25 @@ class Unflatten(Module):
     Parameters
     ----------
     dim : the dimension.
-    unflattened_size : sizes of the new ones.
+    unflattened_size : sizes of the new ones, a tuple or a list of ints.
+
+    Raises
+    ------
+    ArgumentError : a size that is no int, or names, which dimensions do not have.
     """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
+        integer(dim, "Unflatten", "dim")
+        if not isinstance(unflattened_size, (tuple, list)):
+            kind = type(unflattened_size).__name__
+            raise ArgumentError(f"Unflatten: unflattened_size must be a tuple of ints, but found type {kind}")
+        for i, n in enumerate(unflattened_size):
+            if not isinstance(n, (int, Dim)):
+                raise ArgumentError(
+                    f"Unflatten: unflattened_size must be tuple of ints, but found element of type {type(n).__name__} "
+                    f"at pos {i}"
+                )
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:

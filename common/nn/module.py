@@ -7,12 +7,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from common.core import absent, mode, scopes
-from common.core.errors import (
-    ArgumentError,
-    MissingAttributeError,
-    NotDefinedError,
-    RegistrationError,
-)
+from common.core.errors import ArgumentError, MissingAttributeError, NotDefinedError, RegistrationError
 from common.core.op import REGISTRY
 from common.core.pickling import FunctionHolder
 from common.nn.module_conversions import Convertible
@@ -37,6 +32,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     Attributes
     ----------
     training : set by `train` and `eval`, for modules whose forward differs.
+    call_super_init : whether ``Module.__init__`` calls that of the next base, with the arguments that it got.
 
     Examples
     --------
@@ -52,12 +48,18 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     """
 
     training: bool
+    call_super_init = False
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            given = f"an argument {next(iter(kwargs))!r}" if kwargs else f"{len(args)} arguments"
+            raise ArgumentError(f"{type(self).__name__}: Module.__init__() takes none, but got {given}")
         for name in TABLES:
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_non_persistent", set())
         self.training = True
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result; each subclass defines it."""

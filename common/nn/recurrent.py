@@ -28,7 +28,17 @@ from common.tensor.create import lift
 
 
 class RNNBase(Module, ABC):
-    """The base of RNN, GRU and LSTM."""
+    """The base of RNN, GRU and LSTM; it has no step of its own.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional : see `LSTM`.
+    device, dtype, proj_size : see `LSTM`.
+
+    Raises
+    ------
+    ArgumentError : sizes that are not positive, a dropout outside of [0, 1), a projection but in `LSTM`.
+    """
 
     gates = 1
     states = 1

@@ -223,7 +223,9 @@ class Optimizer(Minimizing, Hooked):
         for hook in tuple(self._before_saving.values()):
             hook(self)
         members = (p for group in self.param_groups for p in group.params)
-        position = {p: i for i, p in enumerate(members)}
+        position: dict[TensorBase, int] = {}
+        for i, p in enumerate(members):
+            position.setdefault(p, i)
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
                   for group in self.param_groups]  # fmt: skip
         states = {position[p]: {n: _copied(x) for n, x in self.state[p].items()}

@@ -168,3 +168,36 @@ def test_classes_may_be_bytes(engine):
         assert loss(scores, classes.to(engine.uint8)).item() == loss(scores, classes).item()
     packed = engine.nn.utils.rnn.pack_sequence([engine.ones(2)])
     assert [getattr(packed, n)().data.dtype for n in ("short", "char", "byte")] == ["int16", "int8", "uint8"]
+
+
+class Marked:
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.given = args, kwargs
+
+
+@ENGINES
+def test_the_next_base_is_initialised_where_a_class_asks_for_it(engine):
+    class Net(engine.nn.Module, Marked):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+
+    assert not hasattr(Net(), "given")
+    with pytest.raises(TypeError, match=r"takes none, but got an argument 'b'"):
+        Net(b=2)
+    Net.call_super_init = True
+    assert Net(1, b=2).given == ((1,), {"b": 2})
+
+
+@ENGINES
+def test_layers_refuse_what_has_no_meaning(engine):
+    nn = engine.nn
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        nn.GroupNorm(4, 4).eval()(engine.ones(1, 4))
+    assert nn.GroupNorm(4, 4)(engine.ones(2, 4)).shape == (2, 4)
+    with pytest.raises(TypeError, match="found element of type float at pos 2"):
+        nn.Unflatten(1, (2, 5, 5.0))
+    assert nn.Unflatten(1, [2, -1])(engine.ones(3, 4)).shape == (3, 2, 2)
+    with pytest.raises(RuntimeError, match="1D target tensor expected"):
+        nn.functional.cosine_embedding_loss(engine.ones(5, 2), engine.ones(5, 2), engine.ones(5, 1))
+    assert isinstance(nn.LSTM(2, 3), nn.RNNBase)

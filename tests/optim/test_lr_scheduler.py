@@ -166,6 +166,44 @@ def test_training_can_go_on_from_an_epoch():
     assert ls.StepLR(opt, 2, 0.5, last_epoch=3).get_last_lr() == [0.5]  # as in PyTorch: half of the present rate
 
 
+@pytest.mark.parametrize("make", [
+    lambda o, last: ls.MultiplicativeLR(o, lambda t: 1 / (1 + t), last), lambda o, last: ls.ExponentialLR(o, 0.8, last),
+    lambda o, last: ls.LinearLR(o, 0.2, 0.9, 6, last), lambda o, last: ls.PolynomialLR(o, 7, 2.0, last),
+    lambda o, last: ls.CosineAnnealingLR(o, 5, 0.1, last),
+])  # fmt: skip
+def test_a_schedule_that_goes_on_has_the_rates_of_one_that_was_not_interrupted(make):
+    whole, parted = optimizer(), optimizer()
+    first, second = make(whole, -1), make(parted, -1)
+    for epoch in range(8):
+        if epoch == 3:
+            second = make(parted, epoch - 1)
+        assert second.get_last_lr() == pytest.approx(first.get_last_lr())
+        for opt, scheduler in ((whole, first), (parted, second)):
+            opt.step()
+            scheduler.step()
+
+
+def test_what_others_make_of_a_rate_is_kept_above_the_least():
+    opt = optimizer()
+    scheduler, seen = ls.CosineAnnealingLR(opt, 3, 0.1), []
+    for epoch in range(7):
+        seen.append(opt.param_groups[0]["lr"])
+        opt.step()
+        if epoch == 1:
+            opt.param_groups[0]["lr"] *= 0.5
+        scheduler.step()
+    assert seen == pytest.approx([1, 0.775, 0.195833, 0.1, 0.325, 0.775, 1], abs=1e-6)  # from PyTorch
+
+
+def test_a_factor_at_epoch_0_counts_when_the_epoch_is_given():
+    opt = optimizer()
+    scheduler = ls.MultiplicativeLR(opt, lambda t: 0.5)
+    opt.step()
+    with pytest.warns(UserWarning, match="epoch parameter"):
+        scheduler.step(0)
+    assert scheduler.get_last_lr() == [0.5]
+
+
 def test_fractions_of_an_epoch():
     opt = optimizer()
     scheduler = ls.CosineAnnealingWarmRestarts(opt, 4)

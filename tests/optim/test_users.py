@@ -321,3 +321,11 @@ def test_a_parameter_given_twice_is_updated_twice(engine):
     assert p.tolist() == [0.0, 0.0]
     assert q.tolist() == [0.5]
     assert len(optimizer.state_dict()["param_groups"][0]["params"]) == 3
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_a_parameter_of_two_groups_has_one_number_in_what_is_saved(engine):
+    a, b = (engine.nn.Parameter(engine.ones(2)) for _ in range(2))
+    optimizer = engine.optim.Adam([a, b])
+    optimizer.param_groups.extend(optimizer.param_groups)
+    assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0, 1], [0, 1]]

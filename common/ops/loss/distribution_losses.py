@@ -147,7 +147,9 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     ArgumentError : another value of `reduction`.
     """
     shape = broadcast_shapes(input1.shape, input2.shape, op="cosine_embedding_loss()")
-    if target.ndim != len(shape) - 1 or target.ndim > 1:
+    if target.ndim > 1:
+        raise ShapeError(f"cosine_embedding_loss(): 0D or 1D target tensor expected, got {list(target.shape)}")
+    if target.ndim != len(shape) - 1:
         raise ShapeError(
             f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)}, {list(input2.shape)}"

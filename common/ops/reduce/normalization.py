@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
 
     Raises
     ------
-    ShapeError : the groups do not divide the channels, or `weight` or `bias` has another shape.
+    ShapeError : the groups do not divide the channels, each has one value, or `weight` or `bias` has another shape.
 
     References
     ----------
@@ -132,6 +133,8 @@ def group_norms(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> 
             f"{list(x.shape)} and num_groups={groups}"
         )
     refuse("group_norm", x)
+    if math.prod(x.shape) == groups:
+        raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
     require_per_channel("group_norm", x, weight=weight, bias=bias)
     apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
     y, mean, rstd = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)

@@ -32,10 +32,11 @@ class CosineAnnealingLR(LRScheduler):
     Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, 2017.
     """
 
-    chainable = True
+    chainable = continues = True
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
+        self.floor = eta_min
         super().__init__(optimizer, last_epoch)
 
     def lr_at(self, position: int, epoch: int) -> float:

@@ -63,9 +63,11 @@ class LambdaLR(_OfFunctions):
 class MultiplicativeLR(_OfFunctions):
     """The present rate times f(epoch), at every epoch but the first."""
 
+    continues = True
+
     def get_lr(self) -> list[Any]:
         """See the class."""
-        factors = [f(self.last_epoch) if self.last_epoch > 0 else 1.0 for f in self.lr_lambdas]
+        factors = [1.0 if self._is_initial else f(self.last_epoch) for f in self.lr_lambdas]
         return [group["lr"] * x for group, x in zip(self.optimizer.param_groups, factors, strict=True)]
 
 
@@ -133,7 +135,7 @@ class ExponentialLR(LRScheduler):
     gamma : see the formula.
     """
 
-    chainable = True
+    chainable = continues = True
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -157,7 +159,7 @@ class LinearLR(LRScheduler):
     ArgumentError : start_factor outside (0, 1], end_factor outside [0, 1].
     """
 
-    chainable = True
+    chainable = continues = True
 
     def __init__(
         self,
@@ -219,7 +221,7 @@ class PolynomialLR(LRScheduler):
     total_iters, power : see the formula.
     """
 
-    chainable = True
+    chainable = continues = True
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power

@@ -31,7 +31,9 @@ class LRScheduler(FunctionHolder):
     Attributes
     ----------
     last_epoch, base_lrs : the epoch that the rates are of, and the rates it began with.
-    chainable : whether what others have done to a rate in between is kept, as a factor.
+    chainable : whether what others have done to a rate in between is kept, as a factor of what is above `floor`.
+    floor : the rate to which the schedule goes down.
+    continues : whether one that begins at a later epoch takes the present rates as those of its first.
 
     Raises
     ------
@@ -39,6 +41,9 @@ class LRScheduler(FunctionHolder):
     """
 
     chainable = False
+    continues = False
+    floor = 0.0
+    _is_initial = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -55,7 +60,9 @@ class LRScheduler(FunctionHolder):
         self.last_epoch = last_epoch
         self._last_lr = self.base_lrs if last_epoch == -1 else [group["lr"] for group in optimizer.param_groups]
         self._step_count, self._first_step = 0, optimizer.step
+        self._is_initial = True
         self.step()
+        self._is_initial = False
 
     def lr_at(self, position: int, epoch: int) -> float:
         """The rate of a group at an epoch; a subclass defines this, or `get_lr`.
@@ -104,13 +111,21 @@ class LRScheduler(FunctionHolder):
         refuse_trace()
         before, self.last_epoch = self.last_epoch, epoch
         own = type(self).get_lr is LRScheduler.get_lr
-        for i, (group, rate) in enumerate(zip(self.optimizer.param_groups, self.get_lr(), strict=True)):
-            if own and self.chainable and epoch == before + 1:
-                previous = self.lr_at(i, before) if epoch > 0 else self.base_lrs[i]
-                if previous not in (0, group["lr"]):  # others have changed it
-                    rate = group["lr"] * (rate / previous)
-            group["lr"] = rate
+        if not (self._is_initial and self.continues and epoch > 0):
+            for i, (group, rate) in enumerate(zip(self.optimizer.param_groups, self.get_lr(), strict=True)):
+                if own and self.chainable and epoch == before + 1:
+                    previous = self.lr_at(i, before) if epoch > 0 else self.base_lrs[i]
+                    rate = self._chained(group["lr"], previous, rate)
+                group["lr"] = rate
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def _chained(self, present: Any, previous: Any, rate: Any) -> Any:
+        """The rate after `present`, which others may have made of `previous`."""
+        if present == previous:
+            return rate
+        if previous == self.floor:
+            return present + (rate - previous)
+        return self.floor + (present - self.floor) * ((rate - self.floor) / (previous - self.floor))
 
     def get_last_lr(self) -> list[float]:
         """The rates set last, one per group."""
