@@ -67,7 +67,7 @@ CONTENTS = {
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
         "det inverse logdet slogdet triangular_solve | cofactors det inv slogdet solve solve_triangular",
-    "linalg.spectral": "| eigh lstsq pinv svd",
+    "linalg.spectral": "| eigh eigvalsh lstsq pinv svd svdvals",
     "linalg.symmetric": "| ldl ldl_solve",
     "loss.classes": "cross_entropy nll_loss | nll nll_mean",
     "loss.distribution_losses":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def _noting(function, seen):
 def calls(monkeypatch):
     """The shapes of matrices that Python has solved or factored."""
     seen = []
-    for name in ("solve", "cholesky", "slogdet", "det"):
+    for name in ("solve", "cholesky", "slogdet", "det", "inv", "eigvalsh", "svd"):
         monkeypatch.setattr(np.linalg, name, _noting(getattr(np.linalg, name), seen))
     monkeypatch.setattr(lapack, "_routine", _noting(lapack._routine, seen))
     return seen
@@ -103,6 +105,76 @@ def test_triangular_systems_are_those_of_trsm(dtype, upper, unit, calls):
             triangle = triangle * (1 - np.eye(n, dtype=dtype)) + np.eye(n, dtype=dtype)
         product = triangle.astype(np.float64) @ np.asarray(found, np.float64)
         np.testing.assert_allclose(product, b, atol=1e-4 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch", [(), (5,), (0,)])
+def test_values_and_inverses_have_numpys_bits(dtype, batch, calls):
+    """Eigenvalues read one triangle; a matrix of cofactors is that of the function that calls numpy."""
+    rng = np.random.default_rng(4)
+    functions = {
+        "eigvalsh": (lambda tw, a: tw.linalg.eigvalsh(a), np.linalg.eigvalsh),
+        "eigvalsh, upper": (lambda tw, a: tw.linalg.eigvalsh(a, "U"), lambda a: np.linalg.eigvalsh(a, "U")),
+        "svdvals": (lambda tw, a: tw.linalg.svdvals(a), lambda a: np.linalg.svd(a, compute_uv=False)),
+        "inv": (lambda tw, a: tw.linalg.inv(a), lambda a: np.linalg.solve(a, np.eye(a.shape[-1], dtype=dtype))),
+        "cofactors": (lambda tw, a: tw.grad(lambda a: tw.linalg.det(a).sum())(a), lapack.cofactors),
+    }
+    for n in (1, 2, 3, 8, 31, 32, 33):
+        a = rng.standard_normal((*batch, n, n)).astype(dtype)
+        for name, (f, of_numpy) in functions.items():
+            expected = of_numpy(a)
+            for tw in (static, dynamic):
+                g = tw.function(lambda a, tw=tw, f=f: f(tw, a))
+                g(a)
+                calls.clear()
+                assert_all_same_bits([g(a)], [expected], f"{name} of {n} rows")
+                if n <= 32 and small_systems.routine("dgesv")[0]:
+                    assert not calls, name
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cofactors_are_those_of_exact_arithmetic(dtype):
+    """Of matrices with an inverse, with none, and with nearly none: to the dtype's digits of the largest."""
+
+    def det(rows):
+        if not rows:
+            return Fraction(1)
+        return sum(
+            (-1) ** j * x * det([r[:j] + r[j + 1 :] for r in rows[1:]]) for j, x in enumerate(rows[0]) if x
+        ) + Fraction(0)
+
+    rng = np.random.default_rng(5)
+    regular = rng.integers(-9, 10, (4, 4)).astype(dtype)
+    singular, twice = regular.copy(), regular.copy()
+    singular[2] = singular[0] + singular[1]
+    twice[2], twice[3] = twice[0], twice[1]
+    nearly = singular.copy()
+    nearly[2, 1] += dtype(2.0**-18)
+    for a in (
+        regular,
+        singular,
+        twice,
+        nearly,
+        np.diag([1.0, 1e-12, 1e-12, 2.0]).astype(dtype),
+        np.eye(1, dtype=dtype),
+    ):
+        rows = [[Fraction(float(x)) for x in row] for row in a]
+        minor = lambda i, j: [r[:j] + r[j + 1 :] for k, r in enumerate(rows) if k != i]  # noqa: B023, E731
+        exact = np.array([[float((-1) ** (i + j) * det(minor(i, j))) for j in range(len(a))] for i in range(len(a))])
+        for tw in (dynamic, static):
+            found = np.asarray(tw.function(tw.grad(lambda a, tw=tw: tw.linalg.det(a)))(a))
+            size = np.abs(exact).max() or np.abs(a).max() ** 3
+            assert np.abs(found - exact).max() <= 32 * np.finfo(dtype).eps * size
+
+
+def test_what_is_not_finite_is_refused_without_python_too():
+    for f in (lambda a: dynamic.linalg.eigvalsh(a), lambda a: dynamic.linalg.svdvals(a)):
+        for bad in (np.nan, np.inf):
+            a = np.eye(3, dtype=np.float32)
+            f(dynamic.tensor(a))
+            a[0, 2] = bad
+            with pytest.raises(LinAlgError, match="contained non-finite values"):
+                f(dynamic.tensor(a))
 
 
 def test_what_has_no_factors_is_left_to_python():

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from common.kernels.math import coefficients as fitted
-from tests.oracle import fit_error, fit_gamma, fit_inverse
+from tests.oracle import fit_error, fit_gamma, fit_inverse, fit_special
 
 __all__ = ["fit", "main"]
 
@@ -196,9 +196,12 @@ def main() -> None:
         "# ruff: noqa: E501",
     ]
     # Their float32 functions compute in float64
+    special = fit_special.targets()
     in_double = {"LOG2_32", "EXP2_32", "SIN_32", "COS_32", "ERFC_32", "ERFINV_NEAR_32", "ERFINV_FAR_32"}
+    in_double |= {name for name, *_ in special}
     with mp.workdps(60):
-        for name, what, *target in [*_targets(), *fit_inverse.targets(), *fit_error.targets(), *fit_gamma.targets()]:
+        themes = fit_inverse, fit_error, fit_gamma
+        for name, what, *target in [*_targets(), *(t for theme in themes for t in theme.targets()), *special]:
             coefficients, error = fit(*target)
             single = name.endswith("32") and name not in in_double
             numbers = ", ".join(repr(float(np.float32(c) if single else float(c))) for c in coefficients)

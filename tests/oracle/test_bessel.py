@@ -1,15 +1,11 @@
-"""The Chebyshev coefficients of modified Bessel functions, from their definition; and SciPy beside the sums."""
+"""The Chebyshev coefficients of modified Bessel functions, from their definition."""
 
 from __future__ import annotations
 
 import mpmath
-import numpy as np
 import pytest
-from scipy import special
 
-import dynamic
 from common.kernels.math import bessel
-from tests.bits import assert_all_same_bits
 
 NODES = 64
 
@@ -51,15 +47,3 @@ def test_coefficients_are_those_of_the_series(table, function):
         for j, found in enumerate(reversed(table)):
             exact = 2 * mpmath.fsum(v * mpmath.cos(j * a) for v, a in zip(values, turns, strict=True)) / NODES
             assert found == float(exact), j
-
-
-@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e"])
-def test_float32_is_the_float64_function_rounded_once(name):
-    rng = np.random.default_rng(3)
-    x = np.concatenate([
-        rng.uniform(-8, 8, 20000), rng.uniform(-90, 90, 20000), 10 ** rng.uniform(-40, 38, 5000),
-        [0.0, -0.0, 8.0, -8.0, np.inf, -np.inf, np.nan],
-    ]).astype(np.float32)  # fmt: skip
-    with np.errstate(all="ignore"):
-        wanted = getattr(special, name)(x.astype(np.float64)).astype(np.float32)
-    assert_all_same_bits([getattr(dynamic.special, name)(x).numpy()], [wanted], name)

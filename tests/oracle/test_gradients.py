@@ -18,7 +18,7 @@ ORDERS = (1,) if proofs.quick else (1, 2)
 #: results, several operands, several results.
 SECOND = ("tanh-0", "div-0", "layer_norm-0") if proofs.quick else FIRST if proofs.sampled else {c.label for c in SMOOTH}
 FLAT = ("sign", "zeros_like", "ones_like")
-SYMMETRIC = ("cholesky", "eigh")  # they read one triangle, and differentiate among symmetric matrices
+SYMMETRIC = ("cholesky", "eigh", "eigvalsh")  # they read one triangle, and differentiate among symmetric matrices
 #: Operands by which an op has no derivative, as in PyTorch, though its value depends on them.
 FIXED = {"ldl_solve": (0,), "zeta": (0,), "gammainc": (0,), "gammaincc": (0,)}
 #: Ops whose derivatives are differences: those of the second order have too few digits.

@@ -129,6 +129,11 @@ def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
         return found, info
 
 
+def inv(a: Array, user: str) -> tuple[Array, Array]:
+    """The inverses by gesv, nan where `a` is singular; and its info."""
+    return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape), user)
+
+
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
@@ -160,12 +165,40 @@ def _all_but_one(n: int) -> Array:
 
 
 def cofactors(a: Array) -> Array:
-    """The derivative of the determinant, ``det(a) a^-T`` where there is an inverse; from gesdd."""
+    """The derivative of the determinant, ``det(a) a^-T``, of float64; from gesv where `a` is well-conditioned.
+
+    Otherwise from gesdd: singular matrices have cofactors too.
+    """
+    found = np.empty_like(a)
+    for i in _items(a.shape[:-2] if a.size else (0,)):
+        regular = _of_inverse(a[i].astype(np.float64))
+        found[i] = _of_singular_values(a[i]) if regular is None else regular
+    return found
+
+
+SPREAD, ROOT = 10**6, 10**18
+"""Up to which ``max |a| max |a^-1|`` cofactors follow from the inverse, and the eighth root of their bound."""
+
+
+def _of_inverse(a: Array) -> Array | None:
+    """The cofactors of a matrix from its inverse, if that has all its digits."""
+    with np.errstate(all="ignore"):
+        try:
+            inverse, det = np.linalg.inv(a), np.linalg.det(a)
+        except np.linalg.LinAlgError:
+            return None
+        most, size, bound = np.abs(inverse).max(), np.abs(det), float(ROOT)
+        for _ in range(3):
+            bound *= bound
+        usable = np.abs(a).max() * most <= SPREAD and size * bound >= 1 and size * most <= bound
+        return det * inverse.T if usable else None
+
+
+def _of_singular_values(a: Array) -> Array:
     u, s, v = svd(a, True, "linalg.det")
-    n = a.shape[-1]
-    others = np.prod(s[..., _all_but_one(n)], -1)
-    sign = np.sign(np.linalg.det(u) * np.linalg.det(v))[..., None, None] if n else a.dtype.type(1)
-    return np.asarray(sign * ((u * others[..., None, :]) @ v), a.dtype)
+    others = np.prod(s[_all_but_one(a.shape[-1])], -1)
+    sign = np.sign(np.linalg.det(u) * np.linalg.det(v))
+    return np.asarray(sign * ((u * others) @ v), a.dtype)
 
 
 def qr(a: Array, mode: str) -> tuple[Array, Array]:
@@ -194,21 +227,43 @@ def eigh(a: Array, uplo: str, user: str) -> tuple[Array, Array]:
     if not a.size:
         return np.empty(a.shape[:-1], a.dtype), np.empty_like(a)
     values, vectors = _converging(lambda: np.linalg.eigh(a, "U" if uplo == "U" else "L"), user, a)
-    if not np.isfinite(a).all():
-        raise LinAlgError(
-            f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
-        )
+    _require_finite(a, user)
     return values, vectors
+
+
+def eigvalsh(a: Array, uplo: str, user: str) -> Array:
+    """Eigenvalues in ascending order of symmetric matrices, by syevd without vectors."""
+    if not a.size:
+        return np.empty(a.shape[:-1], a.dtype)
+    values = _converging(lambda: np.linalg.eigvalsh(a, "U" if uplo == "U" else "L"), user, a)
+    _require_finite(a, user)
+    return values
 
 
 def svd(a: Array, full: bool, user: str) -> tuple[Array, Array, Array]:
     """Singular vectors, singular values in descending order, and singular vectors by rows; by gesdd."""
+    _require_finite(a, user)
+    u, s, v = _converging(lambda: np.linalg.svd(a, full), user, a)
+    return u, s, v
+
+
+def svdvals(a: Array, user: str) -> Array:
+    """Singular values in descending order, by gesdd without vectors."""
+    _require_finite(a, user)
+    return _converging(lambda: np.asarray(np.linalg.svd(a, compute_uv=False)), user, a)
+
+
+def _require_finite(a: Array, user: str) -> None:
+    """Refuse matrices whose decomposition by LAPACK would be undefined.
+
+    Raises
+    ------
+    LinAlgError : an element is not finite.
+    """
     if not np.isfinite(a).all():
         raise LinAlgError(
             f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
-    u, s, v = _converging(lambda: np.linalg.svd(a, full), user, a)
-    return u, s, v
 
 
 def pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Array:

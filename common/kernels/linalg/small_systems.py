@@ -17,6 +17,7 @@ import numpy as np
 from common.compiler import llvm_engine
 from common.compiler.compile import load_ir
 from common.compiler.host_kernels import HostKernel
+from common.kernels.linalg import lapack
 
 MOST = 32
 """Most unknowns, and right sides, of a small system: both matrices lie on the stack."""
@@ -64,6 +65,78 @@ _SOLVE = """
         int32s(bufs[3])[s] = to_int32(0)
 """
 
+_INVERSE = """
+        for i in range(n):
+            for j in range(n):
+                float64s(sides)[j * n + i] = to_float64(0)
+            float64s(sides)[i * n + i] = to_float64(1)
+        dgesv(sizes, sizes + 8, matrix, sizes, pivots, sides, sizes, sizes + 16)
+        if sizes[2] != 0:
+            return invoke({python}, status, scratch, bufs, ints)
+"""
+
+_INV = """
+        x = bufs[1] + s * n * n * {itemsize}
+        for i in range(n):
+            for j in range(n):
+                {elements}(x)[i * n + j] = to_{dtype}(float64s(sides)[j * n + i])
+        int32s(bufs[2])[s] = to_int32(0)
+"""
+
+_COFACTORS = """
+        largest = to_float64(0)
+        most = to_float64(0)
+        for i in range(n * n):
+            size = abs(to_float64({elements}(a)[i]))
+            if size > largest:
+                largest = size
+            size = abs(float64s(sides)[i])
+            if size > most:
+                most = size
+        float64s(matrix)[0] = total
+        twingrad_exp(matrix)
+        size = float64s(matrix)[0]
+        bound = to_float64({root})
+        for i in range(3):
+            bound = bound * bound
+        if not (largest * most <= to_float64({spread}) and size * bound >= to_float64(1) and size * most <= bound):
+            return invoke({python}, status, scratch, bufs, ints)
+        det = sign * size
+        x = bufs[1] + s * n * n * {itemsize}
+        for i in range(n * n):
+            {elements}(x)[i] = to_{dtype}(det * float64s(sides)[i])
+"""
+"""The inverse lies by columns, so in this order it is transposed."""
+
+_FINITE = """
+        for i in range(n * n):
+            if float64s(matrix)[i] - float64s(matrix)[i] != to_float64(0):
+                return invoke({python}, status, scratch, bufs, ints)
+        sizes[3] = 78
+        sizes[5] = {work}
+        values = sides + {work} * 8
+"""
+"""78 is the letter N: no vectors."""
+
+_EIGENVALUES = """
+        sizes[4] = {triangle}
+        dsyevd(sizes + 24, sizes + 32, sizes, matrix, sizes, values, sides, sizes + 40, pivots, sizes + 8, sizes + 16)
+"""
+
+_SINGULAR_VALUES = """
+        of = sizes + 8
+        whole = values + {most} * 8
+        info = sizes + 16
+        dgesdd(sizes + 24, sizes, sizes, matrix, sizes, values, sides, of, sides, of, sides, sizes + 40, whole, info)
+"""
+
+_VALUES = """
+        if sizes[2] != 0:
+            return invoke({python}, status, scratch, bufs, ints)
+        for i in range(n):
+            {elements}(bufs[1] + s * n * {itemsize})[i] = to_{dtype}(float64s(values)[i])
+"""
+
 _CHOLESKY = """
         sizes[3] = 76
         dpotrf(sizes + 24, sizes, matrix, sizes, sizes + 16)
@@ -83,6 +156,9 @@ _FACTORS = """
         dgetrf(sizes, sizes, matrix, sizes, pivots, sizes + 16)
         if sizes[2] != 0:
             return invoke({python}, status, scratch, bufs, ints)
+"""
+
+_DIAGONAL = """
         sign = to_float64(1)
         for i in range(n):
             if {pivots}(pivots)[i] != i + 1:
@@ -216,6 +292,29 @@ def solve(kernel: HostKernel, python: str) -> str:
     return _source(kernel, python, _SOLVE, ["dgesv"], f"ints[{2 * kernel.buffers[0][1] - 1}]")
 
 
+def inv(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.inv`, as `solve`."""
+    if not _defined("dgesv", routine("dgesv")[0]):
+        return ""
+    return _source(kernel, python, _INVERSE + _INV, ["dgesv"], "n")
+
+
+def eigvalsh(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.eigvalsh`, as `solve`."""
+    return _values(kernel, python, "dsyevd", _EIGENVALUES, triangle=ord("U" if kernel.words[0] == "U" else "L"))
+
+
+def svdvals(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.svdvals`, as `solve`, for square matrices."""
+    return _values(kernel, python, "dgesdd", _SINGULAR_VALUES, f"1 + (n - ints[{kernel.buffers[0][1] - 2}]) * {MOST}")
+
+
+def _values(kernel: HostKernel, python: str, name: str, body: str, count: str = "1", **more: Any) -> str:
+    if not _defined(name, routine(name)[0]):
+        return ""
+    return _source(kernel, python, _FINITE + body + _VALUES, [name], count, work=700, **more)
+
+
 def cholesky(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.cholesky`, as `solve`: of what that leaves to numpy."""
     if not _defined("dpotrf", routine("dpotrf")[0]):
@@ -225,22 +324,30 @@ def cholesky(kernel: HostKernel, python: str) -> str:
 
 def slogdet(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.slogdet`, as `solve`."""
-    return _by_factors(kernel, python, _SLOGDET, ["log"])
+    return _by_factors(kernel, python, "dgetrf", _FACTORS + _DIAGONAL + _SLOGDET, ["log"])
 
 
 def det(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.det`, as `solve`."""
-    return _by_factors(kernel, python, _DET, ["log", "exp"])
+    return _by_factors(kernel, python, "dgetrf", _FACTORS + _DIAGONAL + _DET, ["log", "exp"])
 
 
-def _by_factors(kernel: HostKernel, python: str, body: str, functions: list[str]) -> str:
-    address, pivots = routine("dgetrf")
-    if not (_defined("dgetrf", address) and all(map(_libm, functions))):
+def cofactors(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.cofactors`, as `solve`, where the inverse has all its digits."""
+    body, limits = _INVERSE + _DIAGONAL + _COFACTORS, {"spread": lapack.SPREAD, "root": lapack.ROOT}
+    return _by_factors(kernel, python, "dgesv", body, ["log", "exp"], "n", **limits)
+
+
+def _by_factors(
+    kernel: HostKernel, python: str, factoring: str, body: str, functions: list[str], count: str = "1", **more: Any
+) -> str:
+    address, pivots = routine(factoring)
+    if not (_defined(factoring, address) and all(map(_libm, functions))):
         return ""
     for name in functions:
         llvm_engine.define(f"twingrad_twingrad_{name}", partial(_in_place, name))
-    names = ["dgetrf", *(f"twingrad_{name}" for name in functions)]
-    return _source(kernel, python, _FACTORS + body, names, pivots=pivots)
+    names = [factoring, *(f"twingrad_{name}" for name in functions)]
+    return _source(kernel, python, body, names, count, pivots=pivots, **more)
 
 
 def solve_triangular(kernel: HostKernel, python: str) -> str:
@@ -263,4 +370,7 @@ def _defined(name: str, address: int) -> bool:
     return address != 0
 
 
-__all__ = ["MOST", "cholesky", "det", "routine", "slogdet", "solve", "solve_triangular"]
+__all__ = [
+    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "routine", "slogdet", "solve", "solve_triangular",
+    "svdvals",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 
 With e^-x taken out, and x or 1 / sqrt(x), they are sums of Chebyshev polynomials, of x / 4 - 1 up to 8 and of
 16 / x - 1 from there on, added by Clenshaw's recurrence. Their coefficients are those of the infinite series
-(`tests.oracle.test_bessel`).
+(`tests.oracle.test_bessel`). For float32 fewer terms are enough: polynomials of `tests.oracle.fit_special`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from itertools import zip_longest
 import numpy as np
 
 from common.compiler.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt
+from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import exp
+from common.kernels.math.polynomial import at_least, horner
 
 __all__ = ["i0", "i0e", "i1", "i1e"]
 
@@ -68,14 +70,30 @@ def _sum(z: Value, near: Sequence[float], far: Sequence[float]) -> Value:
     return (newest - before) * 0.5
 
 
+def _scaled(x: Value, order: int, narrow: bool) -> tuple[Value, Value]:
+    """Return (|x|, i0(x) e^-|x| or i1(|x|) e^-|x|), in float64."""
+    z = absolute(convert(x, np.float64))
+    small = z <= 8.0
+    if narrow:
+        near, far = ((fitted.I0E_NEAR_32, fitted.I0E_FAR_32), (fitted.I1E_NEAR_32, fitted.I1E_FAR_32))[order]
+        inverse = 1.0 / at_least(z, 8.0)
+        inner, outer = horner(z * 0.25 - 1.0, near), horner(16.0 * inverse - 1.0, far) * sqrt(inverse)
+    else:
+        inner = _sum(z, *((_I0E_NEAR, _I0E_FAR), (_I1E_NEAR, _I1E_FAR))[order])
+        outer = inner / sqrt(z)
+    return z, select(small, inner * z if order else inner, outer)
+
+
+def _odd(x: Value, y: Value) -> Value:
+    return convert(select(convert(x, np.float64) < 0.0, -y, y), dtype_of(x))
+
+
 def i0e(x: Value) -> Value:
     """Return i0(x) e^-|x|.
 
     Error: float64 6 ulp, float32 0.6 ulp.
     """
-    z = absolute(convert(x, np.float64))
-    y = _sum(z, _I0E_NEAR, _I0E_FAR)
-    return convert(select(z <= 8.0, y, y / sqrt(z)), dtype_of(x))
+    return convert(_scaled(x, 0, dtype_of(x).itemsize == 4)[1], dtype_of(x))
 
 
 def i1e(x: Value) -> Value:
@@ -83,11 +101,7 @@ def i1e(x: Value) -> Value:
 
     Error: float64 6 ulp, float32 0.6 ulp.
     """
-    wide = convert(x, np.float64)
-    z = absolute(wide)
-    y = _sum(z, _I1E_NEAR, _I1E_FAR)
-    y = select(z <= 8.0, y * z, y / sqrt(z))
-    return convert(select(wide < 0.0, -y, y), dtype_of(x))
+    return _odd(x, _scaled(x, 1, dtype_of(x).itemsize == 4)[1])
 
 
 def i0(x: Value) -> Value:
@@ -95,9 +109,8 @@ def i0(x: Value) -> Value:
 
     Error: 0.6 ulp.
     """
-    z = absolute(convert(x, np.float64))
-    y = exp(z) * _sum(z, _I0E_NEAR, _I0E_FAR)
-    return convert(select(z <= 8.0, y, y / sqrt(z)), dtype_of(x))
+    z, y = _scaled(x, 0, narrow=True)
+    return convert(exp(z) * y, dtype_of(x))
 
 
 def i1(x: Value) -> Value:
@@ -105,8 +118,5 @@ def i1(x: Value) -> Value:
 
     Error: 0.6 ulp.
     """
-    wide = convert(x, np.float64)
-    z = absolute(wide)
-    y = _sum(z, _I1E_NEAR, _I1E_FAR)
-    y = select(z <= 8.0, y * z * exp(z), y * exp(z) / sqrt(z))
-    return convert(select(wide < 0.0, -y, y), dtype_of(x))
+    z, y = _scaled(x, 1, narrow=True)
+    return _odd(x, exp(z) * y)

@@ -7,7 +7,7 @@ import numpy as np
 from common.compiler.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt, transfer_sign
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT, LOG2_E, power_of_two, round_magic, scale
-from common.kernels.math.logarithm import log
+from common.kernels.math.logarithm import narrow_log
 from common.kernels.math.logarithm_parts import log_parts
 from common.kernels.math.polynomial import at_most, blended, horner, short, two_sum
 
@@ -79,9 +79,9 @@ def erfinv(x: Value) -> Value:
 
     Formula: ``x p(w)``, w = -log(1 - x^2), for w < 6.25; then ``x p(sqrt(w))``, one polynomial up to w = 16 and another
     beyond. In float64 w, its root and the polynomial's value are carried as two numbers each. float32 is computed in
-    float64.
+    float64, beyond 6.25 by ``x p(w)`` too.
 
-    Error: float64 2.45 ulp, float32 0.53 ulp.
+    Error: float64 2.45 ulp, float32 0.52 ulp.
 
     References
     ----------
@@ -113,7 +113,7 @@ def _inverted_64(x: Value) -> Value:
 
 def _inverted_32(x: Value) -> Value:
     """Return the same for a float32, to about 2^-30."""
-    w = -log((1.0 - x) * (1.0 + x))
+    w = -narrow_log((1.0 - x) * (1.0 + x))
     near = w < 6.25
-    t = select(near, w - 3.125, sqrt(w) - 3.25)
+    t = w - select(near, constant(3.125, w), 11.125)
     return x * blended(t, (near,), (fitted.ERFINV_NEAR_32, fitted.ERFINV_FAR_32))

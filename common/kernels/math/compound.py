@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.compiler.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt
-from common.kernels.math.exponential import exp, exp2, exp_parts, exp_rest, scale
+from common.kernels.math.exponential import exp2, exp_of_negative, exp_parts, exp_rest, power_of_two, scale
 from common.kernels.math.logarithm import log, log1p, log1p_doubled
 from common.kernels.math.logarithm_bases import log2_1p
 from common.kernels.math.polynomial import at_least, at_most
@@ -61,7 +61,7 @@ def logaddexp(x: Value, y: Value) -> Value:
     result is as exact as m.
     """
     larger, d, t = _gap(x, y)
-    u = exp(-d)
+    u = exp_of_negative(-d)
     return larger + select(x == y, LN2, log1p_doubled(u, -(u * t)))
 
 
@@ -84,7 +84,7 @@ def softplus(x: Value) -> Value:
 
     Error: float64 1.59 ulp, float32 1.83 ulp.
     """
-    return select(x < 0.0, 0.0, x) + log1p(exp(-absolute(x)))
+    return select(x < 0.0, 0.0, x) + log1p(exp_of_negative(-absolute(x)))
 
 
 def logsigmoid(x: Value) -> Value:
@@ -92,7 +92,7 @@ def logsigmoid(x: Value) -> Value:
 
     Error: float64 1.62 ulp, float32 1.76 ulp.
     """
-    return select(x > 0.0, 0.0, x) - log1p(exp(-absolute(x)))
+    return select(x > 0.0, 0.0, x) - log1p(exp_of_negative(-absolute(x)))
 
 
 def silu(x: Value) -> Value:
@@ -103,12 +103,13 @@ def silu(x: Value) -> Value:
 
     Error: float64 2.1 ulp, float32 2.3 ulp.
     """
-    # Beyond low, x e^x rounds to 0
-    low, high = (-770.0, 770.0) if dtype_of(x).itemsize == 8 else (-120.0, 120.0)
+    # Below low, x e^x rounds to 0; from 40 on, 1 + e^-x to 1. Both sides of the quotient are finite: it alone rounds
+    low, part = (-770.0, 512) if dtype_of(x).itemsize == 8 else (-120.0, 64)
     bounded = at_least(x, low)
-    y, k = exp_parts(-at_most(bounded, high))
+    y, k = exp_parts(-at_most(bounded, 40.0))
     large = k > 60
-    return scale(bounded / select(large, y, 1.0 + scale(y, k)), select(large, -k, 0))
+    e = y * power_of_two(select(large, k - part, k))
+    return bounded * select(large, constant(2.0**-part, x), 1.0) / select(large, e, 1.0 + e)
 
 
 def mish(x: Value) -> Value:

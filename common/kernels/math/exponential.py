@@ -11,8 +11,8 @@ from common.kernels.math import coefficients as fitted
 from common.kernels.math.polynomial import at_least, at_most, horner
 
 __all__ = [
-    "FORMAT", "LOG2_E", "Format", "exp", "exp2", "exp_halved", "exp_parts", "exp_rest", "expm1", "expm1_times_half",
-    "power_of_two", "reduce_exp", "round_magic", "scale",
+    "FORMAT", "LOG2_E", "Format", "exp", "exp2", "exp_halved", "exp_of_negative", "exp_parts", "exp_rest", "expm1",
+    "expm1_times_half", "power_of_two", "reduce_exp", "round_magic", "scale",
 ]  # fmt: skip
 
 
@@ -108,6 +108,14 @@ def exp(x: Value) -> Value:
     wide = dtype_of(x).itemsize == 8
     y, k = exp_parts(at_most(at_least(x, -746.0 if wide else -104.0), 710.0 if wide else 89.0))
     return scale(y, k)
+
+
+def exp_of_negative(x: Value) -> Value:
+    """Return e^x for x <= 0, with the bits of `exp`: 2^k is two factors, of which the second alone rounds."""
+    wide = dtype_of(x).itemsize == 8
+    part = 512 if wide else 64
+    y, k = exp_parts(at_least(x, -746.0 if wide else -104.0))
+    return y * power_of_two(k + part) * 2.0**-part
 
 
 def exp_halved(x: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.compiler.primitives import Value, absolute, bits, dtype_of, from_bits, select, shl, transfer_sign
 from common.kernels.math import coefficients as fitted
-from common.kernels.math.exponential import FORMAT, LOG2_E, exp, exp_halved, expm1_times_half
+from common.kernels.math.exponential import FORMAT, LOG2_E, exp_halved, exp_of_negative, expm1_times_half
 from common.kernels.math.polynomial import at_most, horner
 
 __all__ = ["cosh", "sigmoid", "sinh", "tanh"]
@@ -44,7 +44,7 @@ def sigmoid(x: Value) -> Value:
 
     Error: float64 2.33 ulp, float32 2.41 ulp.
     """
-    e = exp(-absolute(x))
+    e = exp_of_negative(-absolute(x))
     return select(x < 0.0, e, 1.0) / (1.0 + e)
 
 

@@ -11,7 +11,7 @@ from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT
 from common.kernels.math.polynomial import horner
 
-__all__ = ["at_borders", "log", "log1p", "log1p_doubled", "split_exponent", "split_sum"]
+__all__ = ["at_borders", "log", "log1p", "log1p_doubled", "narrow_log", "split_exponent", "split_sum"]
 
 
 class _LogarithmFormat(NamedTuple):
@@ -93,6 +93,13 @@ def log(x: Value) -> Value:
     """
     m, k, _ = split_exponent(x)
     return _log(x, m - 1.0, k, None)
+
+
+def narrow_log(x: Value) -> Value:
+    """Return log(x) of a positive finite float64 to 2^-34 of its larger terms: no quotient, as in `log`."""
+    m, k, _ = split_exponent(x, subnormal=False)
+    f = m - 1.0
+    return k * 0.6931471805599453 + (f + f * f * horner(f, fitted.LOG_NARROW))
 
 
 def split_sum(x: Value, tail: Value | None = None) -> tuple[Value, Value, Value, Value]:

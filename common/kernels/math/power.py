@@ -50,10 +50,10 @@ def _log2(m: Value, k: Value, inverse: Value) -> tuple[Value, Value]:
     return head, log_tail - ((head - k) - log_head)
 
 
-def _power_64(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value]:
-    """Return (|x|^y for finite positive |x|, 1/(m+1) or the reciprocal of x)."""
+def _power_64(x: Value, y: Value, wanted: Value) -> tuple[Value, Value]:
+    """Return (|x|^y for finite positive |x|, 1/(m+1) or, where it is wanted, the reciprocal of x)."""
     m, k, _ = split_exponent(absolute(x))
-    inverse = 1.0 / select(divisor_override, x, m + 1.0)
+    inverse = 1.0 / select(wanted, x, m + 1.0)
     head, tail = _log2(m, k, inverse)
     # |log2 x| is 0 or above 2^-53: beyond 2^70 every exponent over- or underflows alike
     y = at_most(at_least(y, -(2.0**70)), 2.0**70)
@@ -67,12 +67,12 @@ def _power_64(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value
     return scale(1.0 + r * horner(r, fitted.EXP2_64), n), inverse
 
 
-def _power_32(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value]:
-    """Return the same for float32, computed in float64, where every float32 is normal."""
+def _power_32(x: Value, y: Value, wanted: Value) -> tuple[Value, Value]:
+    """Return the same for float32, computed in float64, where every float32 is normal; for y = -2 that of x^2."""
     # |log2 x| is 0 or above 2^-25: beyond 2^40 every exponent over- or underflows alike
     wide, exponent = convert(x, np.float64), convert(at_most(at_least(y, -(2.0**40)), 2.0**40), np.float64)
     m, k, _ = split_exponent(absolute(wide), subnormal=False)
-    inverse = 1.0 / select(divisor_override, wide, m + 1.0)
+    inverse = 1.0 / select(wanted, select(y == -2.0, wide * wide, wide), m + 1.0)
     s = (m - 1.0) * inverse
     product = (k + s * horner(s * s, fitted.LOG2_32)) * exponent
     product = at_most(at_least(product, -200.0), 200.0)
@@ -85,10 +85,10 @@ def _power_32(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value
 def pow(x: Value, y: Value) -> Value:
     """Return x raised to the power y.
 
-    The exponents 2, 3, 0.5, 1, 0 and -1 are decided by value and *defined*: ``x*x``, ``(x*x)*x``,
-    ``sqrt(x)``, ``x``, 1 and ``1/x``, correctly rounded but for the cube. So pow(-inf, 0.5) is NaN and
-    pow(-0, 0.5) is -0, as for sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y), NaN included; NaN for a
-    negative finite base with a fractional exponent; the sign of x for an odd integer y; limits at zeros and
+    The exponents 2, 3, 0.5, 1, 0 and -1 are decided by value and *defined*: ``x*x``, ``(x*x)*x``, ``sqrt(x)``, ``x``,
+    1 and ``1/x``, correctly rounded but for the cube; of float32 -2 is ``1/x^2``, rounded once. So pow(-inf, 0.5) is
+    NaN and pow(-0, 0.5) is -0, as for sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y) and pow(x, 0), NaN included;
+    NaN for a negative finite base with a fractional exponent; the sign of x for an odd integer y; limits at zeros and
     infinities. Integers: see `integer_pow`.
 
     Formula: ``2^(y log2 |x|)``, the logarithm as an unevaluated sum of two float64 (`_log2`); float32 is
@@ -98,7 +98,7 @@ def pow(x: Value, y: Value) -> Value:
     """
     if not is_float(x):
         return integer_pow(x, y)
-    inverse_wanted = y == -1.0
+    inverse_wanted = (y == -1.0) | (y == -2.0) if dtype_of(x).itemsize == 4 else y == -1.0
     power, inverse = (_power_64 if dtype_of(x).itemsize == 8 else _power_32)(x, y, inverse_wanted)
     magnitude = absolute(x)
     zero, infinite = magnitude == 0.0, magnitude == np.inf

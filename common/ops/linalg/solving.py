@@ -13,9 +13,7 @@ from common.core.int_arguments import flag, integer, integers
 from common.core.op import Op
 from common.core.sizes import same
 from common.core.spec import Spec, numel
-from common.ops._define import composite
 from common.ops.linalg._lapack import (
-    identity_like,
     in_one_batch,
     lapack,
     mT,
@@ -64,11 +62,11 @@ solve_: Op = lapack(
     doc="The solution of a x = b, and LAPACK's info. d/db = a^-T g, d/da = -(a^-T g) x^T.",
 )  # fmt: skip
 
-inv_ = composite(
-    "inv", lambda x, *, user: solve_(x, identity_like(x), user=user),
-    (lambda g, first, x, user: 0 - matmul(solve_(mT(x), g[0], user=user)[0], mT(first[0])),), inputs=("x",), nout=2,
-    samples=square_samples(user=""), node_name="LinalgInvEx",
-    doc="The inverses, and LAPACK's info. d/dx = 0 - (x^-T g) y^T, as a sum with what the identity is given.",
+inv_: Op = lapack(
+    "inv", ("x",), lambda x, user: (x, Spec(x.shape[:-2], _INT32)),
+    (lambda g, first: -matmul(matmul(mT(first[0]), g[0]), mT(first[0])),), nout=2,
+    samples=square_samples(user=""), node_name="LinalgInvEx", native=True,
+    doc="The inverses, and LAPACK's info. d/dx = -y^T g y^T.",
 )  # fmt: skip
 
 _det: Op = lapack(
@@ -88,13 +86,13 @@ def _cofactors_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 cofactors_: Op = lapack(
-    "cofactors", ("x",), lambda x: x, (_cofactors_rule,), samples=square_samples(),
+    "cofactors", ("x",), lambda x: x, (_cofactors_rule,), samples=square_samples(), native=True,
     doc="The matrices of cofactors, det(x) x^-T where there is an inverse. d/dx = (<C, g> C - C g^T C) / det(x).",
 )  # fmt: skip
 
 slogdet_: Op = lapack(
     "slogdet", ("x",), lambda x: (Spec(x.shape[:-2], x.dtype),) * 2,
-    (lambda g, x: None if g[1] is None else mT(solve_(x, identity_like(x), user="")[0]) * _as_matrices(g[1]),),
+    (lambda g, x: None if g[1] is None else mT(inv_(x, user="")[0]) * _as_matrices(g[1]),),
     nout=2, samples=square_samples(), node_name="LinalgSlogdet", native=True,
     doc="The signs of determinants, and the logarithms of their magnitudes. d/dx of the logarithm = x^-T.",
 )  # fmt: skip

@@ -65,6 +65,15 @@ eigh_: Op = lapack(
 )  # fmt: skip
 
 
+eigvalsh_: Op = lapack(
+    "eigvalsh", ("x",), lambda x, uplo, user: Spec(x.shape[:-1], x.dtype),
+    (lambda g, x, uplo, user: _eigh_rule((g, None), eigh_(x, uplo=uplo, user=user)),),
+    samples=square_samples(symmetric=True, uplo="L", user="linalg.eigvalsh"), node_name="LinalgEigh", native=True,
+    doc="Eigenvalues in ascending order of symmetric matrices, of which one triangle is read, without eigenvectors. "
+        "d/dx = V diag(g) V^T with those of eigh.",
+)  # fmt: skip
+
+
 def _svd_rule(g: Any, y: Any) -> Any:
     u, s, v = y
     gu, gs, gv = g
@@ -116,6 +125,15 @@ svd_: Op = lapack(
     samples=lambda rng, dtype: matrix_samples((3, 3), (2, 4, 3), (2, 3), full=False, user="linalg.svd")(rng, dtype),
     doc="x = U diag(s) V, s in descending order. d/dx = U (S skew(V gV^T) / E + skew(U^T gU) / E S + diag(gs)) V and, "
         "beyond the square, (1 - U U^T) gU S^-1 V + U S^-1 gV (1 - V^T V); E = s_j^2 - s_i^2, 0 between equal ones.",
+)  # fmt: skip
+
+
+svdvals_: Op = lapack(
+    "svdvals", ("x",), lambda x, user: _svd_spec(x, False, user)[1],
+    (lambda g, x, user: _svd_rule((None, g, None), svd_(x, full=False, user=user)),),
+    samples=lambda rng, dtype: matrix_samples((3, 3), (2, 4, 3), (2, 3), user="linalg.svdvals")(rng, dtype),
+    node_name="LinalgSvd", native=True,
+    doc="Singular values in descending order, without vectors. d/dx = U diag(g) V with those of svd.",
 )  # fmt: skip
 
 
@@ -188,14 +206,14 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     >>> tw.linalg.eigh(tw.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    return Eigh(*_eigh("linalg.eigh", A, UPLO))
+    return Eigh(*eigh_(A, uplo=_triangle("linalg.eigh", A, UPLO), user="linalg.eigh"))
 
 
-def _eigh(name: str, A: Any, UPLO: Any) -> Any:
+def _triangle(name: str, A: Any, UPLO: Any) -> str:
     require_square(name, A)
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return eigh_(A, uplo=UPLO.upper(), user=name)
+    return UPLO.upper()
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
@@ -206,7 +224,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     A : (..., n, n), of which one triangle is read.
     UPLO : "L" or "U".
     """
-    return _eigh("linalg.eigvalsh", A, UPLO)[0]
+    return eigvalsh_(A, uplo=_triangle("linalg.eigvalsh", A, UPLO), user="linalg.eigvalsh")
 
 
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
@@ -239,7 +257,7 @@ def svdvals(A: Any, *, driver: Any = None) -> Any:
     require_matrix("linalg.svdvals", A)
     if driver is not None:
         raise ArgumentError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
-    return svd_(A, full=False, user="linalg.svdvals")[1]
+    return svdvals_(A, user="linalg.svdvals")
 
 
 def _tolerance(name: str, x: Any, like: Any, default: float) -> Any:
@@ -299,7 +317,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
         relative: Any = lift(np.asarray(0, A.dtype))
     else:
         absolute, relative = _tolerances(name, A, atol, rtol)
-    s = _eigh(name, A, "L")[0].abs() if hermitian else svdvals(A)
+    s = eigvalsh_(A, uplo="L", user=name).abs() if hermitian else svdvals(A)
     if same(s.shape[-1], 0) or s.shape[-1] == 0:
         return total(to(s, dtype=_INT64, x_dtype=s.dtype), (-1,))
     cut = maximum(absolute, relative * amax(s, -1))

@@ -102,6 +102,8 @@ def _pow_base(g: Any, a: Any, b: Any) -> Any:
     from common.ops.math.compare import eq, where
 
     if isinstance(b, (int, float)):
+        if b == 0.5:
+            return g / (2 * sqrt(a))
         return zeros_like(g) if b == 0 else g * (b * pow(a, b - 1))
     # the factor is 0 too: its product with a cotangent of 0 has to be, where the rule is differentiated for a tangent
     return where(eq(b, 0), 0, g * where(eq(b, 0), 0, b * pow(a, b - 1)))
@@ -119,8 +121,9 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 pow = elementwise(
     "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
-    draw=positive, versions=(1, 2, 3, 0.5, -1), neutral=((1, 1),),
-    costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
+    draw=positive, versions=(1, 2, 3, 0.5, -1, -2), neutral=((1, 1),),
+    costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value; of "
+        "float32 -2 is 1/x^2, rounded once. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", refuses="b",
 )  # fmt: skip
 

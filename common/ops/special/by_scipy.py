@@ -19,8 +19,10 @@ from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
-from common.core.spec import Spec
+from common.core.spec import Spec, numel
 from common.kernels.math import bessel
+from common.kernels.math import narrow_special as narrow_
+from common.kernels.math.narrow_special import LIMIT
 from common.ops._define import Rules, elementwise, kernel
 from common.ops._samples import Draw, Samples, away_from_zero, inside_unit, positive
 from common.ops.create.creation import arange
@@ -47,7 +49,8 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
 
 def scipys(
     name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "",
-    by: tuple[str, str] = BY_SCIPY, narrow: Callable[[Any], Any] | None = None, doc: str,
+    by: tuple[str, str] = BY_SCIPY, narrow: Callable[[Any], Any] | None = None,
+    within: Callable[[Any], Any] | None = None, doc: str,
 ) -> Op:  # fmt: skip
     """Define an op of operands of one shape by a function of `scipy.special`.
 
@@ -56,14 +59,17 @@ def scipys(
     draws : make the operands for the tests.
     function : its name there, by default that of the op.
     by : module and name of what computes it; its last argument is the name.
-    narrow : a scalar definition that gives float32 the same bits.
+    narrow : a scalar definition of results of float32.
+    within : the same definition for arguments up to `LIMIT`, for blocks that have no others.
     """
     (module, computing), called = by, function or name
     if narrow is not None:
-        add_namespace({f"{name}_of_float32": narrow}.get)
+        add_namespace({f"{name}_of_float32": narrow, f"{name}_within": within}.get)
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
         if narrow is not None and specs[0].dtype == float32:
+            if within is not None:
+                return in_blocks(f"{name}_of_float32", f"{name}_within", specs[0])
             return one_by_one(f"{name}_of_float32", specs[0])
         return [host_call(module, computing, specs, outs, [called])]
 
@@ -75,6 +81,19 @@ def scipys(
 
     return kernel(name, inputs, lambda *specs: Spec(specs[0].shape, specs[0].dtype), native, oracle, rules, doc=doc,
                   samples=_drawn(inputs, draws))  # fmt: skip
+
+
+def in_blocks(general: str, within: str, x: Spec) -> list[NativeCall]:
+    """The call of a scalar definition for each element: of `within` in blocks without an argument beyond `LIMIT`."""
+    source = (
+        f"def {general}_all(bufs, args):\n    wide()\n    x = buffer(bufs, 0, {x.dtype.name})\n"
+        f"    y = buffer(bufs, 1, {x.dtype.name})\n    for b in range(0, args[0], 512):\n"
+        f"        end = min(args[0], b + 512)\n        beyond = 0\n        for i in range(b, end):\n"
+        f"            beyond |= to_int64(abs(x[i]) > {x.dtype.name}({LIMIT}))\n        if beyond == 0:\n"
+        f"            for i in range(b, end):\n                y[i] = {within}(x[i])\n        else:\n"
+        f"            for i in range(b, end):\n                y[i] = {general}(x[i])\n    return 0\n"
+    )
+    return [NativeCall(source, f"{general}_all", (numel(x.shape),))]
 
 
 def _over(y: Any, x: Any, at_zero: float) -> Any:
@@ -101,15 +120,16 @@ i1e_: Op = elementwise(
 )  # fmt: skip
 erfcx_: Op = scipys(
     "erfcx", ("x",), (lambda g, y, x: g * (2 * x * y - 2 / math.sqrt(math.pi)),), away_from_zero,
-    doc="e^(x^2) erfc(x). d/dx = 2 x y - 2 / sqrt(pi).",
+    narrow=narrow_.erfcx, doc="e^(x^2) erfc(x). d/dx = 2 x y - 2 / sqrt(pi).",
 )  # fmt: skip
 ndtri_: Op = scipys(
     "ndtri", ("x",), (lambda g, y: g * (math.sqrt(2 * math.pi) * exp(y * y * 0.5)),),
-    lambda rng, shape, dtype: np.asarray(np.abs(inside_unit(rng, shape, dtype))),
+    lambda rng, shape, dtype: np.asarray(np.abs(inside_unit(rng, shape, dtype))), narrow=narrow_.ndtri,
     doc="The y at which the standard normal distribution reaches x. d/dx = sqrt(2 pi) e^(y^2 / 2).",
 )  # fmt: skip
 log_ndtr_: Op = scipys(
     "log_ndtr", ("x",), (lambda g, x: g * (math.sqrt(2 / math.pi) / erfcx_(x * -math.sqrt(0.5))),), away_from_zero,
+    narrow=narrow_.log_ndtr,
     doc="The logarithm of ndtr(x), also far below 0. d/dx = sqrt(2 / pi) / erfcx(-x / sqrt(2)).",
 )  # fmt: skip
 zeta_: Op = scipys(
@@ -133,18 +153,22 @@ gammaincc_: Op = scipys(
 )  # fmt: skip
 j0_: Op = scipys(
     "bessel_j0", ("x",), (lambda g, x: -g * j1_(x),), away_from_zero, function="j0",
+    narrow=narrow_.j0, within=narrow_.j0_within,
     doc="The Bessel function of the first kind and order 0. d/dx = -bessel_j1(x).",
 )  # fmt: skip
 j1_: Op = scipys(
     "bessel_j1", ("x",), (lambda g, y, x: g * (j0_(x) - _over(y, x, 0.5)),), away_from_zero, function="j1",
+    narrow=narrow_.j1, within=narrow_.j1_within,
     doc="The Bessel function of the first kind and order 1. d/dx = bessel_j0(x) - y / x.",
 )  # fmt: skip
 y0_: Op = scipys(
     "bessel_y0", ("x",), (lambda g, x: -g * y1_(x),), positive, function="y0",
+    narrow=narrow_.y0, within=narrow_.y0_within,
     doc="The Bessel function of the second kind and order 0. d/dx = -bessel_y1(x).",
 )  # fmt: skip
 y1_: Op = scipys(
     "bessel_y1", ("x",), (lambda g, y, x: g * (y0_(x) - y / x),), positive, function="y1",
+    narrow=narrow_.y1, within=narrow_.y1_within,
     doc="The Bessel function of the second kind and order 1. d/dx = bessel_y0(x) - y / x.",
 )  # fmt: skip
 k0_: Op = scipys(

@@ -380,8 +380,8 @@ _RULES: dict[str, Rule] = {
         "constant_pad_nd undiagonal overwrite cat stack", moved,
     ),
     **_named(
-        "argsort top tril triu cholesky cofactors det eigh geqrf ldl ldl_solve lu matrix_exp pinv qr slogdet solve "
-        "solve_triangular svd lstsq permutation pick spread one_hot", leading,
+        "argsort top tril triu cholesky cofactors det eigh eigvalsh geqrf inv ldl ldl_solve lu matrix_exp pinv qr "
+        "slogdet solve solve_triangular svd svdvals lstsq permutation pick spread one_hot", leading,
     ),
     **_named(
         "airy_ai airy_slope bessel_j0 bessel_j1 bessel_y0 bessel_y1 beta_quantile beta_quantile_by_a "
