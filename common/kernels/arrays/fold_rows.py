@@ -39,13 +39,15 @@ _VOID = ir.VoidType()
 class RowFold(NamedTuple):
     """A fold by lanes: ``combine(builder, lane, of(builder, element))``, from `start` on.
 
-    `of` gives `start` for `start`, so that missing elements still change nothing.
+    `of` gives `start` for `start`, so that missing elements still change nothing. `together` blocks of a long fold are
+    folded side by side: a lane of products waits longer than memory does, one of sums does not.
     """
 
     name: str
     combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
     start: int
     of: Callable[[ir.IRBuilder, ir.Value], ir.Value] = lambda b, v: v
+    together: int = 1
 
     def identity(self, kind: ir.Type) -> ir.Constant:
         """The first value of a lane, or of a vector of them."""
@@ -69,7 +71,7 @@ def _number(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
 
 
 SUM = RowFold("sum", add, 0)
-PRODUCT = RowFold("product", multiply, 1)
+PRODUCT = RowFold("product", multiply, 1, together=4)
 OF_FLOATS = {
     "squares": RowFold("squares", add, 0, lambda b, v: b.fmul(v, v)),
     "magnitudes": RowFold("magnitudes", add, 0, _magnitude),
@@ -141,15 +143,37 @@ def _fold_long(module: ir.Module, kind: ir.Type, how: RowFold, part: ir.Function
         lane = b.bitcast(lanes, kind.as_pointer())
         span = _grow_span(b, n)
         parts = b.sdiv(b.add(n, b.sub(span, word(1))), span)
-        with ForLoop(b, parts, 1) as loop:
-            start = b.mul(loop.index, span)
+        together: ir.Value = word(0)
+        if how.together > 1:
+            whole = b.and_(b.lshr(n, word(_SHIFT)), word(-how.together))
+            together = b.select(b.icmp_signed("==", span, word(BLOCK)), whole, together)
+            with ForLoop(b, together, how.together) as loop:
+                own = b.gep(lane, [b.and_(loop.index, word(LANES - 1))])
+                _fold_together(b, kind, how, b.gep(x, [b.shl(loop.index, word(_SHIFT))]), own)
+        with ForLoop(b, b.sub(parts, together), 1) as loop:
+            index = b.add(together, loop.index)
+            start = b.mul(index, span)
             rest = b.sub(n, start)
             length = b.select(b.icmp_signed("<", rest, span), rest, span)
-            own = b.gep(lane, [b.and_(loop.index, word(LANES - 1))])
+            own = b.gep(lane, [b.and_(index, word(LANES - 1))])
             b.store(how.combine(b, b.load(own), b.call(part, [b.gep(x, [start]), length])), own)
         b.ret(fold_vector(b, b.load(lanes), how.combine))
 
     return internal(module, f"{how.name}_long.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def _fold_together(b: ir.IRBuilder, kind: ir.Type, how: RowFold, x: ir.Value, lanes: ir.Value) -> None:
+    """Combine the folds of whole blocks from `x` on with as many lanes; none of the blocks waits for another."""
+    vector = ir.VectorType(kind, LANES)
+    with ForLoop(b, word(BLOCK), LANES, *[how.identity(vector)] * how.together) as loop:
+        places = [b.gep(x, [b.add(loop.index, word(k * BLOCK))]) for k in range(how.together)]
+        loop.next = [
+            how.combine(b, carried, how.of(b, load_lanes(b, place, LANES)))
+            for carried, place in zip(loop.carried, places, strict=True)
+        ]
+    for k, carried in enumerate(loop.carried):
+        own = b.gep(lanes, [word(k)])
+        b.store(how.combine(b, b.load(own), fold_vector(b, carried, how.combine)), own)
 
 
 def _grow_span(b: ir.IRBuilder, n: ir.Value) -> ir.Value:

@@ -176,8 +176,10 @@ def cofactors(a: Array) -> Array:
     return found
 
 
-SPREAD, ROOT = 10**6, 10**18
-"""Up to which ``max |a| max |a^-1|`` cofactors follow from the inverse, and the eighth root of their bound."""
+SPREAD = 1_000_000
+"""Up to which ``max |a| max |a^-1|`` cofactors follow from the inverse."""
+ROOT = 1_000_000_000_000_000_000
+"""The eighth root of a bound of their magnitudes."""
 
 
 def _of_inverse(a: Array) -> Array | None:

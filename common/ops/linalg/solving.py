@@ -64,9 +64,9 @@ solve_: Op = lapack(
 
 inv_: Op = lapack(
     "inv", ("x",), lambda x, user: (x, Spec(x.shape[:-2], _INT32)),
-    (lambda g, first: -matmul(matmul(mT(first[0]), g[0]), mT(first[0])),), nout=2,
+    (lambda g, first: 0 - matmul(matmul(mT(first[0]), g[0]), mT(first[0])),), nout=2,
     samples=square_samples(user=""), node_name="LinalgInvEx", native=True,
-    doc="The inverses, and LAPACK's info. d/dx = -y^T g y^T.",
+    doc="The inverses, and LAPACK's info. d/dx = 0 - y^T g y^T, without negative zeros.",
 )  # fmt: skip
 
 _det: Op = lapack(
