@@ -116,11 +116,12 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             found = tables.get(table)
             if found and name in found:
                 return found[name]
+        if name in (computed := tables.get("_computed", ())):
+            return computed[name](self)
         kind = type(self).__name__
-        if name in absent.MODULE:
-            raise MissingAttributeError(absent.missing(kind, name), name=name, obj=None)
         begun = "" if "_modules" in tables else f": {kind}.__init__ has to call super().__init__() first"
-        raise MissingAttributeError(f"{kind!r} object has no attribute {name!r}{begun}")
+        none = f"{kind!r} object has no attribute {name!r}{begun}"
+        raise MissingAttributeError(absent.missing(kind, name) if name in absent.MODULE else none, name=name, obj=None)
 
     def __delattr__(self, name: str) -> None:
         mode.note_change()
@@ -366,10 +367,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         """Forget the gradients of all parameters; or set them to 0."""
         outside = mode.current_trace() is None
         for p in self.parameters():
-            if set_to_none and outside:
-                p._grad = None
-            elif set_to_none:
-                p.grad = None
+            if set_to_none:
+                setattr(p, "_grad" if outside else "grad", None)
             elif p.grad is not None:
                 p.grad = REGISTRY["zeros_like"](p.grad.detach())
 

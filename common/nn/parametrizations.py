@@ -10,7 +10,7 @@ from common.core.errors import ArgumentError
 from common.nn import functions as F
 from common.nn.module import Module
 from common.nn.orthogonal_weight import orthogonal
-from common.nn.parametrize import register_parametrization, remove_parametrizations
+from common.nn.parametrize import register_parametrization
 from common.random.generator import randn
 from common.tensor.create import lift
 
@@ -20,22 +20,24 @@ def _others(x: Any, dim: int | None) -> Any:
     return tuple(i for i in range(x.ndim) if dim is None or i != dim % x.ndim)
 
 
+def lengths(x: Any, dim: int | None) -> Any:
+    """The norms of x over all dimensions but one, which keeps its place; over all, a number, for None."""
+    dims = _others(x, dim)
+    return F.sqrt(F.sum(F.square(x), dims, dim is not None)) if dims else F.abs(x)
+
+
 class _WeightNorm(Module):
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = None if dim == -1 else dim
 
-    def _norm(self, x: Any) -> Any:
-        dims = _others(x, self.dim)
-        return F.sqrt(F.sum(F.square(x), dims, self.dim is not None)) if dims else F.abs(x)
-
     def forward(self, weight_g: Any, weight_v: Any) -> Any:
         """g v / |v|, (...)."""
-        return weight_v * (weight_g / self._norm(weight_v))
+        return weight_v * (weight_g / lengths(weight_v, self.dim))
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
         """The norms of a weight, and itself."""
-        return self._norm(weight), weight
+        return lengths(weight, self.dim), weight
 
 
 def _rename(names: dict[str, str], module: Module, state: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -136,16 +138,6 @@ def spectral_norm(
     names = {f"{name}_orig": f"{there}.original", f"{name}_u": f"{there}.0._u", f"{name}_v": f"{there}.0._v"}
     module.register_load_state_dict_pre_hook(partial(_rename, names))
     return module
-
-
-def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make a weight that `weight_norm` has taken apart an ordinary parameter."""
-    return remove_parametrizations(module, name)
-
-
-def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make a weight that `spectral_norm` divides an ordinary parameter."""
-    return remove_parametrizations(module, name)
 
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]

@@ -137,11 +137,11 @@ def test_orthogonal_refuses(engine):
 def test_states_of_the_former_hooks_are_loaded(engine):
     nn, rng = engine.nn, np.random.default_rng(0)
     g, v, b = (rng.normal(size=size).astype(np.float32) for size in ((2, 1), (2, 3), 2))
-    layer = nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 2)))
+    layer = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)))
     layer.load_state_dict({"0.weight_g": g, "0.weight_v": v, "0.bias": b})
     wanted = g * v / np.linalg.norm(v, axis=1, keepdims=True)
     np.testing.assert_allclose(layer[0].weight.detach(), wanted, rtol=1e-6)
-    layer = nn.Sequential(nn.utils.spectral_norm(nn.Linear(3, 2))).eval()
+    layer = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))).eval()
     u, w = b / np.linalg.norm(b), v[0] / np.linalg.norm(v[0])
     layer.load_state_dict({"0.weight_orig": v, "0.weight_u": u, "0.weight_v": w, "0.bias": b})
     np.testing.assert_allclose(layer[0].weight.detach(), v / (u @ v @ w), rtol=1e-5)

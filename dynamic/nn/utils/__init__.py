@@ -1,10 +1,10 @@
 """Gradients and parameters as a whole; the same functions in both engines."""
 
 from common.api.places import publish
-from common.nn.parametrizations import remove_spectral_norm as remove_spectral_norm
-from common.nn.parametrizations import remove_weight_norm as remove_weight_norm
-from common.nn.parametrizations import spectral_norm as spectral_norm
-from common.nn.parametrizations import weight_norm as weight_norm
+from common.nn.former_norms import remove_spectral_norm as remove_spectral_norm
+from common.nn.former_norms import remove_weight_norm as remove_weight_norm
+from common.nn.former_norms import spectral_norm as spectral_norm
+from common.nn.former_norms import weight_norm as weight_norm
 from common.nn.utils import *  # noqa: F403
 from common.nn.utils import __all__ as _names
 from dynamic.nn.utils import parametrizations, parametrize, prune, rnn
