@@ -165,7 +165,7 @@ class _WrittenOut:
         leads = {item.lead for item in self.source.items if item.kind == "cols"}
         breaks = 0
         for item in self.items:
-            for access in item.accesses:
+            for access in item.accesses if item.window is None else [*item.accesses, item.window]:
                 breaks |= access.breaks
         dims = self.source.dims[: self.start]
         self.group = Group(self.items, dims, sizes_key(dims), min(leads) if leads else None, breaks)

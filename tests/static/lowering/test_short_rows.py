@@ -52,6 +52,17 @@ def test_columns_have_the_bits_of_the_sum(columns):
         assert_all_same_bits(compiled(*operands), rows(dynamic)(*operands), f"rows {n, k}")
 
 
+@pytest.mark.parametrize("columns", [2, 3, 7, 8, 18])
+def test_rows_of_a_part_of_a_larger_array_lie_where_the_part_does(columns):
+    """Rows of one part lie behind each other, and those of the next part further on."""
+    for tw in (static, dynamic):
+        parts = tw.function(lambda x, w, y, tw=tw: (tw.cat([y * 2, x / w, y + 1], 1), x[:, 1:3] * w))
+        for n, k in ((33, columns), (3, columns), (5, columns + 1), (130, columns)):
+            x, w, y = arrays((n, 4, k), (k,), (n, 2, k))
+            expected = np.concatenate([y * 2, x / w, y + 1], 1), x[:, 1:3] * w
+            assert_all_same_bits(parts(x, w, y), expected, f"{tw.__name__} {n, k}")
+
+
 @pytest.mark.parametrize("value", [-0.0, np.nan, np.inf])
 @pytest.mark.parametrize("columns", [3, 18])
 def test_what_is_special_stays(value, columns):
