@@ -92,7 +92,8 @@ def fused(root: Any) -> Fused | None:
     if None in classes or (len(ints) > 1 and ints[1] < _NARROW and any(op.costly for op, _ in program)):
         return None
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
-    builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints)
+    units = eager_kernels.unit_bytes(classes, ints, (*dtypes, dtype))
+    builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints, units=units)
     one_by_one, body = _one_by_one(program), expressions(program, _float_dtype(root) or bool_)
     loops: dict[str, Any] = {}
 

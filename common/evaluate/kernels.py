@@ -84,11 +84,12 @@ def fixed(
     ints: Sequence[int],
     scratch: int = 0,
     numbers: Sequence[int] = (),
+    units: Sequence[int] = (),
 ) -> Builtin | None:
     """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
     if scratch > OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
         return None
-    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch, numbers)
+    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch, numbers, units)
 
 
 _HELD = 64 << 20
@@ -109,35 +110,27 @@ def scratch(size: int) -> np.ndarray:
 @cache
 def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
     """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
-    full = _address(name, dtypes, out_dtype, "f" * len(dtypes))
+    full = loop_address(name, dtypes, out_dtype, "f" * len(dtypes))
     if len(dtypes) != 2:
         return make_elementwise(dtypes, out_dtype, full)
-    left = _address(name, dtypes, out_dtype, "sf")
-    right = _address(name, dtypes, out_dtype, "fs")
+    left = loop_address(name, dtypes, out_dtype, "sf")
+    right = loop_address(name, dtypes, out_dtype, "fs")
     return make_elementwise(dtypes, out_dtype, full, left, right)
 
 
 @cache
 def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
     """The builtin for operands of one shape only, so that its result needs no un-broadcasting."""
-    return make_elementwise(dtypes, out_dtype, _address(name, dtypes, out_dtype, "f" * len(dtypes)))
+    return make_elementwise(dtypes, out_dtype, loop_address(name, dtypes, out_dtype, "f" * len(dtypes)))
 
 
 @cache
 def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Builtin:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
-    return make_call(_address(name, dtypes, out_dtype, classes))
+    return make_call(loop_address(name, dtypes, out_dtype, classes))
 
 
-def spread_out(
-    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, ints: Sequence[int]
-) -> Builtin | None:
-    """The builtin for operands of which some are repeated to `shape`; `ints` as `arrange` gives them."""
-    numbers = [i for i, k in enumerate(classes) if k == "s"]
-    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, ints, 0, numbers)
-
-
-def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
+def loop_address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
     return address(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
 
 
@@ -239,6 +232,14 @@ def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | N
                 return found, (prod(shape[:first]), prod(shape[last:]), prod(shape[first:last]))
     rows, columns = prod(shape[:split]), prod(shape[split:])
     return classes, ((rows if {"r", "c"} & set(classes) else rows * columns), columns)
+
+
+def unit_bytes(classes: Sequence[str | None], ints: Sequence[int], dtypes: Sequence[np.dtype]) -> list[int]:
+    """How far the next row, block or element of a flat loop is in each operand and in the result, by `arrange`."""
+    rows = ints[2] if len(ints) > 2 else 1
+    columns = ints[1] if set(classes) & set("rcpmhk") else 1
+    elements = {"f": rows * columns, "r": rows, "m": columns, "h": 1}
+    return [elements.get(k or "f", 0) * dtype.itemsize for k, dtype in zip((*classes, "f"), dtypes, strict=True)]
 
 
 def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
@@ -395,5 +396,5 @@ def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.
 
 __all__ = [
     "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
-    "same_shape", "scratch",
+    "same_shape", "scratch", "unit_bytes",
 ]  # fmt: skip

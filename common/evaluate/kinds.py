@@ -89,7 +89,10 @@ def _loop(
     elif len(shapes) == 2 and () in shapes:
         builtin = kernels.fast(name, dtypes, out_dtype)
     elif None not in classes:
-        builtin = kernels.spread_out(name, dtypes, out_dtype, "".join(map(str, classes)), shape, ints)
+        address = kernels.loop_address(name, dtypes, out_dtype, "".join(map(str, classes)))
+        numbers = [i for i, k in enumerate(classes) if k == "s"]
+        units = kernels.unit_bytes(classes, ints, (*dtypes, out_dtype))
+        builtin = kernels.fixed(address, dtypes, shape, out_dtype, ints, 0, numbers, units)
     loop: list[Run] = []
     turns = kernels.may_turn(name, classes, ints[0], shape)
     lies = where_they_lie if name not in REGISTRY or not REGISTRY[name].versions else _in_order

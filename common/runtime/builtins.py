@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ def make_elementwise(
         return python_builtins.make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
     descr = np.dtype(out_dtype)
     words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(cpython_abi.descr_word, in_dtypes)]
+    words += [np.dtype(dtype).itemsize for dtype in (*in_dtypes, descr)]
     return _builtin("elementwise", np.array(words, dtype=np.int64), descr)
 
 
@@ -93,6 +95,7 @@ def make_fixed(
     ints: Sequence[int] = (),
     scratch: int = 0,
     numbers: Sequence[int] = (),
+    units: Sequence[int] = (),
 ) -> Callable[..., Any]:
     """Return ``f(*arrays)`` that allocates the result and runs a kernel on operands of known shapes.
 
@@ -106,6 +109,8 @@ def make_fixed(
     scratch : int
         Bytes of memory that the kernel uses; the builtin keeps them.
     numbers : positions of 0-d operands, in whose place a Python number may come.
+    units : where the first of `ints` counts units that do not depend on each other, the bytes from one to the next, in
+        each operand and the result. Threads share those of a large result.
 
     Returns
     -------
@@ -119,8 +124,9 @@ def make_fixed(
         return python_builtins.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch, numbers)
     descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
     words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
-    words += [7 + len(in_dtypes) + len(out_shape), sum(1 << i for i in numbers)]
-    words += [*map(cpython_abi.descr_word, in_dtypes), *out_shape, *ints]
+    first = 10 + len(in_dtypes) + len(out_shape)
+    words += [first, sum(1 << i for i in numbers), first + len(ints), len(ints), prod(out_shape) if units else 0]
+    words += [*map(cpython_abi.descr_word, in_dtypes), *out_shape, *ints, *units]
     return _builtin("fixed", np.array(words, dtype=np.int64), descr, held)
 
 

@@ -13,6 +13,7 @@ from common.runtime.binding_text import BINDING
 from common.runtime.dispatch_text import FIND, FIXED
 from common.runtime.execute_text import EXECUTE
 from common.runtime.object_text import OBJECTS
+from common.runtime.pool_text import SHARED
 from common.runtime.recall_text import RECALL
 from common.runtime.run_text import FREE, RUN
 from common.runtime.write_text import WRITE
@@ -46,14 +47,17 @@ def call(self, args, nargs):
 """
 
 # f(*operands) -> ndarray | status | None.  Of two operands one may be a number, if there is a scalar kernel for it.
-# Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' dtypes].
-_ELEMENTWISE = f"""
+# Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' dtypes..., bytes of an
+# element of each and of the result...].
+_ELEMENTWISE = f"""{SHARED}
 # the status of an elementwise kernel, whose result is put into a place; -1 for operands that it does not take
 def run_elementwise(table, args, held, result):
     bufs = room({MAX_INPUTS + 1})
+    bytes = room({MAX_INPUTS + 1})
     size = room(1)
     cell = room(1)
     inputs, number = table[0], -1
+    memmove(bytes, at(table, 5 + inputs), 8 * (inputs + 1))
     for i in range(inputs):
         bufs[i] = elements_of(args[i], table[5 + i], at(held, i))
         if not bufs[i]:
@@ -65,6 +69,7 @@ def run_elementwise(table, args, held, result):
     kernel, rank, dims = table[1], rank_of(first), first[DIMS]
     if number >= 0:
         kernel = table[2 + number]
+        bytes[number] = 0
     else:
         for j in range(1, inputs):
             other = args[j]
@@ -76,6 +81,7 @@ def run_elementwise(table, args, held, result):
                 kernel = table[2 if rank == 0 else 3]
                 if not kernel:
                     return -1
+                bytes[0 if rank == 0 else 1] = 0
                 if rank == 0:
                     rank = its_rank
                     dims = other[DIMS]
@@ -90,7 +96,7 @@ def run_elementwise(table, args, held, result):
         return 0
     bufs[inputs] = out[DATA]
     size[0] = n
-    return run_kernel(kernel, bufs, size)
+    return run_shared(kernel, bufs, inputs + 1, bytes, size, 1, n)
 
 def elementwise(self, args, nargs):
     held = room({MAX_INPUTS})

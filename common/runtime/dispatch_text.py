@@ -4,7 +4,8 @@
 not an exact, aligned ndarray of its dtype, or a large one that is not C-contiguous, or if the kernel's status is not 0.
 Where a 0-d array may come a number may, which a dtype of floats rounds once. The shapes are the caller's word. Table:
 [inputs, kernel, result descr, result rank, address of scratch or 0, offset of the kernel's ints, inputs that may be
-numbers (a bit for each), inputs' dtypes..., result dims..., ints...].
+numbers (a bit for each), offset of units' bytes, ints, elements or 0 where no units are shared, inputs' dtypes...,
+result dims..., ints..., bytes from a unit to the next in each operand and the result...].
 
 ``find``: a table of objects by what an op is applied to: op and attributes by identity, arrays by dtype and shape,
 numbers by type. ``f(op, attrs, *operands) -> object | None``; ``f(object, op, attrs, *operands)`` stores, and stores
@@ -17,6 +18,7 @@ them that is empty, or the first.
 from __future__ import annotations
 
 from common.core.allocation import LARGE
+from common.runtime.pool_text import SHARED
 
 CELLS = 1024  # a power of 2
 CELL_WORDS = 64
@@ -24,7 +26,7 @@ KEY_WORDS = 62
 MAX_DIMS = 8
 MAX_OPERANDS = 32
 
-FIXED = """
+FIXED = f"""{SHARED}
 def fixed(self, args, nargs):
     bufs = room(10)
     numbers = room(8)
@@ -35,19 +37,20 @@ def fixed(self, args, nargs):
         return none()
     begin(held, inputs)
     for i in range(inputs):
-        bufs[i] = elements_of(args[i], table[7 + i], at(held, i))
-        if not bufs[i] and (table[6] >> i) & 1 and put_number(args[i], table[7 + i] >> 32, at(numbers, i)):
+        bufs[i] = elements_of(args[i], table[10 + i], at(held, i))
+        if not bufs[i] and (table[6] >> i) & 1 and put_number(args[i], table[10 + i] >> 32, at(numbers, i)):
             bufs[i] = at(numbers, i)
         if not bufs[i]:
             release(held, inputs)
             return none()
-    out = new_array(table[2], table[3], at(table, 7 + inputs))
+    out = new_array(table[2], table[3], at(table, 10 + inputs))
     if not out:
         release(held, inputs)
         return 0
     bufs[inputs] = out[DATA]
     bufs[inputs + 1] = table[4]
-    status = run_kernel(table[1], bufs, at(table, table[5]))
+    ints = at(table, table[5])
+    status = run_shared(table[1], bufs, inputs + 1, at(table, table[7]), ints, table[8], table[9])
     release(held, inputs)
     if status == 0:
         return out

@@ -14,6 +14,10 @@ THREADS, BUSY, JOB, PATIENCE, FIRST = 0, 1, 2, 3, 8
 STATE, WAKE, DONE, NUMBER, FORBIDDEN, WORDS = 0, 1, 2, 3, 4, 8
 IDLE, LOOKS_OUT, WOKEN, CALLED_OFF, RUNNING, AWAITED = range(6)
 MOST_ARGS = 23
+MANY = 1 << 17
+"""Elements of a loop from which on its units are shared: one thread takes some 10 us for them."""
+PER_THREAD = 2
+"""Tasks for each thread: one that a busy machine delays leaves some to the others."""
 
 _BOTH = f"""{OBJECTS}
 pool, PyThread_acquire_lock, PyThread_release_lock = C
@@ -100,4 +104,49 @@ def work(number):
             if not move(thread, {RUNNING}, {LOOKS_OUT}):
                 atomic_store(at(thread, {STATE}), {LOOKS_OUT})
                 PyThread_release_lock(thread[{DONE}])
+"""
+
+# Kernels whose first int counts units that do not depend on each other: of each buffer, a unit has so many bytes.
+# A job's args: kernel, buffers, units, tasks, ints, their count, address of the status, bytes..., and the task.
+SLICE = f"""{OBJECTS}
+def slice(status, exception, bufs, args):
+    own = room(16)
+    ints = room(16)
+    units, tasks, task = args[2], args[3], args[7 + args[1]]
+    grain = 16 if units >= 4096 else 1
+    low = units * task // tasks // grain * grain
+    high = units
+    if task + 1 < tasks:
+        high = units * (task + 1) // tasks // grain * grain
+    for i in range(args[1]):
+        own[i] = bufs[i] + low * args[7 + i]
+    memmove(ints, args[4], 8 * args[5])
+    ints[0] = high - low
+    failed = run_kernel(args[0], own, ints)
+    if failed:
+        args[6][0] = failed
+    return 0
+"""
+
+SHARED = f"""
+pool, share, slice = C
+
+# the status of a kernel whose first int counts units, of which threads take some where there are many elements
+def run_shared(kernel, bufs, buffers, bytes, ints, count, elements):
+    args = room({MOST_ARGS})
+    status = room(1)
+    tasks = min(ints[0], {PER_THREAD} * pool[{THREADS}])
+    if elements < {MANY} or pool[{THREADS}] < 2 or tasks < 2:
+        return run_kernel(kernel, bufs, ints)
+    status[0] = 0
+    args[0] = kernel
+    args[1] = buffers
+    args[2] = ints[0]
+    args[3] = tasks
+    args[4] = ints
+    args[5] = count
+    args[6] = status
+    memmove(at(args, 7), bytes, 8 * buffers)
+    invoke(share[0], slice[0], bufs, args, 7 + buffers, tasks)
+    return status[0]
 """

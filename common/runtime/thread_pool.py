@@ -60,11 +60,12 @@ def on_change(listener: Callable[[], None]) -> None:
 
 
 def set_num_threads(n: int) -> None:
-    """Let large matrix products and large loops of compiled programs use `n` threads; no bit depends on it.
+    """Let large products and convolutions, and large loops, use `n` threads; no bit depends on it.
 
-    The setting is one for the whole process and both engines. Eager operations other than products run in the calling
-    thread, as does a product of one tile (see `common.kernels.arrays.gemm.tiles`): threads begin to count there from
-    1024 x 1024 x 1024 on, and in batches. Compiled programs are compiled again, for loops that can be cut, when they
+    The setting is one for the whole process and both engines. Of eager operations on elements, threads share those with
+    130,000 elements or more; reductions, copies and writes run in the calling thread, as does a product of one tile
+    (see `common.kernels.arrays.gemm.tiles`): threads begin to count there from 1024 x 1024 x 1024 on, and in batches.
+    Compiled programs are compiled again, for loops that can be cut, when they
     first run with several threads.
 
     Parameters
@@ -178,7 +179,13 @@ def share() -> int:
     return load_native(affinity.source() + text.SHARE, "twingrad_pool_share")
 
 
+@cache
+def _slice() -> int:
+    return load_native(text.SLICE, "twingrad_slice_of_units")
+
+
 llvm_engine.define("twingrad_pool", lambda: _pool.ctypes.data)
 define_for_threads(SHARE, share)
+define_for_threads("twingrad_slice", _slice)
 for _name in ("PyThread_acquire_lock", "PyThread_release_lock"):
     llvm_engine.define(f"twingrad_{_name}", partial(_address, _name))

@@ -41,12 +41,12 @@ def _call(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def _elementwise(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
-    run = make([1, _kernel(), 0, 0, id(x.dtype), cpython_abi.descr_word(x.dtype)], x.dtype)
+    run = make([1, _kernel(), 0, 0, id(x.dtype), cpython_abi.descr_word(x.dtype), 8, 8], x.dtype)
     return bool(run(x) == 7 and run(np.arange(6)[::2]) == 7)
 
 
 def _fixed(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
-    words = [1, _kernel(), id(x.dtype), 1, 0, 9, 0, cpython_abi.descr_word(x.dtype), 3, 5]
+    words = [1, _kernel(), id(x.dtype), 1, 0, 12, 0, 13, 1, 0, cpython_abi.descr_word(x.dtype), 3, 5]
     return make(words, x.dtype)(x) is None  # the status is not 0
 
 

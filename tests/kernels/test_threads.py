@@ -13,7 +13,7 @@ import static
 from common.compiler.compile import compile_kernel
 from common.core.errors import ArgumentError
 from common.kernels.arrays import gemm
-from common.runtime import python_builtins, thread_pool
+from common.runtime import builtins, pool_text, python_builtins, thread_pool
 from tests.kernels.run import assert_same_bits, run
 
 SHAPES = [(1, 1024, 1024, 1024), (1, 2700, 160, 160), (1, 5, 9000, 1500), (7, 90, 100, 80), (3, 2600, 130, 200)]
@@ -205,6 +205,65 @@ def test_the_setting_is_one_for_both_engines():
     dynamic.set_num_threads(1000)
     assert dynamic.get_num_threads() == 1000
     assert thread_pool.LIMIT == 64
+
+
+LOOPS = {
+    "one operand": lambda x, c, r: x.tanh(),
+    "two": lambda x, c, r: x * x.exp(),
+    "a number": lambda x, c, r: (x / 3, 3 - x, x**2.0),
+    "an array of one element": lambda x, c, r: (x * c[0, 0], c[0, 0] - x),
+    "columns": lambda x, c, r: x - c,
+    "rows": lambda x, c, r: (x + r, x > r),
+    "blocks": lambda x, c, r: x.reshape(3, -1, 700) * r[:98].reshape(98, 1) + c,
+    "a fused rule": lambda x, c, r: dynamic.nn.functional.softplus(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_threads_share_eager_loops_over_many_elements(name, dtype):
+    """Of 294 x 700 elements: no part has as many as another."""
+    rng = np.random.default_rng(62)
+    leaves = [dynamic.tensor(rng.normal(size=size).astype(dtype), requires_grad=True) for size in (
+        (294, 700), (1, 700), (294, 1))]  # fmt: skip
+
+    def results():
+        found = LOOPS[name](*leaves)
+        found = found if isinstance(found, tuple) else (found,)
+        total = sum((y * y).sum() for y in found if y.requires_grad)
+        return [
+            y.detach().numpy()
+            for y in (*found, *dynamic.autograd.grad(total, leaves, allow_unused=True))
+            if y is not None
+        ]
+
+    expected = results()
+    for count in (2, 3, 8):
+        dynamic.set_num_threads(count)
+        thread_pool._pool[pool_text.JOB] = 0
+        for a, b in zip(results(), expected, strict=True):
+            assert_same_bits(a, b)
+        assert thread_pool._pool[pool_text.JOB], "no thread was asked"
+
+
+PICKY = """def picky(bufs, args):
+    x = buffer(bufs, 0, int64)
+    for i in range(args[0]):
+        if x[i] < 0:
+            return 7
+    return 0
+"""
+
+
+def test_a_status_of_any_part_is_that_of_the_call():
+    call = builtins.make_elementwise([np.int64], np.int64, compile_kernel(PICKY, "picky"))
+    x = np.zeros(1 << 18, np.int64)
+    dynamic.set_num_threads(3)
+    assert type(call(x)) is np.ndarray
+    for place in (0, 100_000, x.size - 1):
+        x[place] = -1
+        assert call(x) == 7
+        x[place] = 0
 
 
 REFUSED = {0: "positive integer, but got 0", -1: "but got -1", 1.5: "expects an int, but got float"}
