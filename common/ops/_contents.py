@@ -54,7 +54,7 @@ CONTENTS = {
     "linalg.attention_masked": "| attention_masked attention_masked_backward",
     "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
     "linalg.contract": "inner outer tensordot |",
-    "linalg.distances": "cdist dist pairwise_distance pdist |",
+    "linalg.distances": "cdist dist pairwise_distance pdist | distances slopes_of_distances",
     "linalg.einsum": "einsum trace |",
     "linalg.extreme_pairs": "lobpcg |",
     "linalg.factorizations":
@@ -133,7 +133,8 @@ CONTENTS = {
         "poisson_quantile von_mises_draw",
     "reduce.counting": "bincount histc |",
     "reduce.covariance": "corrcoef cov |",
-    "reduce.differences": "cumulative_trapezoid diff float_power isin trapezoid trapz vdot |",
+    "reduce.differences":
+        "cumulative_trapezoid diff float_power isin trapezoid trapz vdot | sum_of_neighbours",
     "reduce.extremes": "argmax argmin max min | argmax argmin",
     "reduce.histograms": "histogram histogramdd |",
     "reduce.mapped_sums":

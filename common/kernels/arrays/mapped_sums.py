@@ -27,7 +27,7 @@ from common.kernels.arrays.sums import TILE, sum_cols_scratch, whole_columns
 
 __all__ = [
     "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "channels_source", "cols_source",
-    "expression_columns_source", "expression_source", "reads_in_row", "rows_source", "scratch",
+    "expression_columns_source", "expression_source", "neighbours_source", "reads_in_row", "rows_source", "scratch",
 ]  # fmt: skip
 
 #: The summand of an element v, or of v and the value m of its row or column.
@@ -128,6 +128,14 @@ def _rows(element: Sequence[Let], f: str, zero: str, before: str = "pass") -> st
         out[r] = total
     return 0
 """
+
+
+def neighbours_source(dtype: Any) -> str:
+    """Return the kernel ``out[r] = S((x[r, 1:] + x[r, :-1]) / 2)``, whose C is one less than the elements of a row."""
+    kind = np.dtype(dtype)
+    reads = [Let("v", Place("x", "p", "c")), Let("w", Place("x", "p + 1", "c"))]
+    rows = _rows(reads, f"(w + v) / {kind}(2)", f"{kind}(0)").replace("r * columns", "r * (columns + 1)")
+    return f"{_head('neighbours', 'squares', kind, kind)[0]}\n{rows}"
 
 
 def expression_source(body: Sequence[Let], dtype: Any, classes: str) -> str:

@@ -5,11 +5,66 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.sizes import same
+from common.core.op import Op
+from common.core.sizes import same, same_shape
+from common.ops._define import composite
+from common.ops._samples import away_from_zero
 from common.ops.create.spaced import triu_indices
 from common.ops.index.gather import index_select
-from common.ops.reduce.norms import norm
+from common.ops.linalg._lapack import mT
+from common.ops.linalg.matmul import matmul
+from common.ops.math.compare import eq, where
+from common.ops.reduce.norms import norm, norm_
+from common.ops.reduce.reductions import sum_
 from common.ops.shape.view import unsqueeze
+
+
+def _differences(a: Any, b: Any) -> Any:
+    return unsqueeze(a, -2) - unsqueeze(b, -3)
+
+
+def _quotient(zero: Any, x: Any, y: Any) -> Any:
+    """x / y, and 0 where y is; the quotient that is not used is finite, for tangents."""
+    return where(zero, 0, x / where(zero, 1, y))
+
+
+def _weights(slope: Any, size: Any, turned: bool) -> Any:
+    found = _quotient(eq(size, 0), slope, size)
+    return mT(found) if turned else found
+
+
+def _along(g: Any, a: Any, b: Any, turned: bool) -> Any:
+    """The differences along a tangent of the slopes."""
+    found = sum_(unsqueeze(g, -2) * _differences(a, b), dim=(a.ndim,), keepdim=False)
+    return mT(found) if turned else found
+
+
+slopes_: Op = composite(
+    "slopes_of_distances",
+    lambda slope, size, a, b, *, turned: sum_(
+        _differences(a, b) * unsqueeze(_weights(slope, size, turned), -1), dim=(a.ndim - 1,), keepdim=False
+    ),
+    (lambda g, size, a, b, turned: _quotient(eq(size, 0), _along(g, a, b, turned), size),
+     lambda g, slope, size, a, b, turned: _quotient(eq(size, 0), -_along(g, a, b, turned) * slope, size * size),
+     lambda g, slope, size, turned: g * sum_(_weights(slope, size, turned), dim=(size.ndim - 1,), keepdim=True),
+     lambda g, slope, size, turned: -matmul(mT(_weights(slope, size, turned)), g)),
+    inputs=("slope", "size", "a", "b"), reduce="slopes", samples=lambda rng, dtype: [
+        (tuple(away_from_zero(rng, (*lead, *s), dtype) for s in (pairs, pairs, (3, 4), (20, 4))), {"turned": turned})
+        for lead in ((), (2,)) for pairs, turned in (((3, 20), False), ((20, 3), True))
+    ],
+    doc="The gradient of distances by a: S over j of (a_i - b_j) g_ij / y_ij, 0 where y_ij = 0; g_ji / y_ji if turned.",
+)  # fmt: skip
+
+distances_: Op = composite(
+    "distances", lambda a, b: norm_(_differences(a, b), p=2.0, dim=(a.ndim,), keepdim=False),
+    (lambda g, y, a, b: slopes_(g, y, a, b, turned=False),
+     lambda g, y, a, b: slopes_(g, y, b, a, turned=True)),
+    inputs=("a", "b"), reduce="distances", node_name="Cdist", samples=lambda rng, dtype: [
+        ((away_from_zero(rng, (*lead, 3, 4), dtype), away_from_zero(rng, (*lead, 20, 4), dtype)), {})
+        for lead in ((), (2,))
+    ],
+    doc="sqrt(S((a_i - b_j)^2)) of all pairs of rows. d/da = S over j of (a_i - b_j) g_ij / y_ij, 0 where y_ij = 0.",
+)  # fmt: skip
 
 
 def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
@@ -49,7 +104,9 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid
         raise ShapeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
-    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+    if p == 2 and same_shape(x1.shape[:-2], x2.shape[:-2]):
+        return distances_(x1, x2)
+    return norm(_differences(x1, x2), p, -1)
 
 
 def dist(input: Any, other: Any, p: Any = 2.0) -> Any:

@@ -1,0 +1,155 @@
+"""Distances of all pairs of rows and their slopes, without the differences in memory: the eager engine runs them.
+
+==============  ===========================  ==========  ======================================================
+kernel          buffers                      args        result
+==============  ===========================  ==========  ======================================================
+``distances``   a, b, out, scratch           B, m, n, k  out[s, i, j] = sqrt(S((a[s, i, :] - b[s, j, :])^2))
+``slopes``      g, y, a, b, out, scratch     B, m, n, k  out[s, i, :] = S over j of (a[s, i, :] - b[s, j, :]) w,
+                                                         w = g[s, i, j] / y[s, i, j], 0 where that y is 0
+``turned``      g, y, a, b, out, scratch     B, m, n, k  the same of g[s, j, i] and y[s, j, i]
+==============  ===========================  ==========  ======================================================
+
+S is that of `common.kernels.arrays.sums`, so the bits are those of the ops by which `common.ops.linalg.distances` says
+the same. What is summed lies in columns: a vector holds several pairs, or several rows of a, at the same place of S.
+Buffers are of one float dtype; scratch: `scratch_of_distances` and `scratch_of_slopes` elements. Status: always 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.numerics import BLOCK, LANES
+from common.kernels.arrays.sums import VECTOR_BYTES, sum_cols_scratch
+
+__all__ = ["distances_source", "scratch_of_distances", "scratch_of_slopes", "serves", "slopes_source"]
+
+_PAIRS, _ROWS = 256, 64
+"""Pairs, and rows of a, that lie beside each other."""
+
+
+def serves(n: int, k: int, itemsize: int) -> bool:
+    """Whether there is a kernel of distances for n rows of k elements on the right."""
+    return 1 <= k <= BLOCK and n * itemsize >= VECTOR_BYTES
+
+
+def scratch_of_distances(n: int, k: int) -> int:
+    """Elements of scratch of ``distances``: b by columns, and differences."""
+    return n * k + 2 * _PAIRS * k
+
+
+def distances_source(dtype: Any, k: int) -> str:
+    """Return the kernel of distances of rows of k elements; few are differences in registers."""
+    return _of_few(dtype, k) if k <= 2 * LANES else _of_many(dtype)
+
+
+_HEAD = """def distances(bufs, args):
+    a = buffer(bufs, 0, {dtype})
+    b = buffer(bufs, 1, {dtype})
+    out = buffer(bufs, 2, {dtype})
+    held = buffer(bufs, 3, {dtype})
+    m = args[1]
+    n = args[2]
+    k = args[3]
+    own = n * k
+    wide()
+    for s in range(args[0]):
+        turn_rows(held, 0, b, s * own, n, k, k, n)
+"""
+
+
+def _of_few(dtype: Any, k: int) -> str:
+    lanes = [" + ".join(f"d{c} * d{c}" for c in range(lane, k, LANES)) for lane in range(min(k, LANES))]
+    half = LANES
+    while half > 1:
+        half //= 2
+        lanes, others = lanes[:half], lanes[half:]
+        lanes = [f"({one}) + ({others[i]})" if i < len(others) else one for i, one in enumerate(lanes)]
+    values = "\n".join(f"                v{c} = a[(s * m + i) * {k} + {c}]" for c in range(k))
+    differences = "\n".join(f"                    d{c} = v{c} - held[{c} * n + j]" for c in range(k))
+    return f"""{_HEAD.format(dtype=dtype)}        for i in range(m):
+            o = (s * m + i) * n
+            if n > 0:
+{values}
+                for j in range(n):
+{differences}
+                    out[o + j] = sqrt({lanes[0]})
+    return 0
+"""
+
+
+def _of_many(dtype: Any) -> str:
+    return f"""{_HEAD.format(dtype=dtype)}        j0 = 0
+        while j0 < n:
+            width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
+            for i in range(m):
+                p = (s * m + i) * k
+                o = (s * m + i) * n + j0
+                for c in range(k):
+                    v = a[p + c]
+                    q = c * n + j0
+                    t = own + c * width
+                    for j in range(width):
+                        held[t + j] = v - held[q + j]
+                whole_squares(held, own, k, width, out, o)
+                for j in range(width):
+                    out[o + j] = sqrt(out[o + j])
+            j0 += width
+    return 0
+"""
+
+
+def scratch_of_slopes(n: int, k: int) -> int:
+    """Elements of scratch of ``slopes``: quotients by rows and by columns, rows of a, results, and accumulators."""
+    return 2 * _ROWS * n + 2 * _ROWS * k + int(sum_cols_scratch(n, _ROWS))
+
+
+def slopes_source(dtype: Any, turned: bool) -> str:
+    """Return the kernel of slopes, which is named "turned" where g and y are."""
+    quotient = f"where(zero, {dtype}(0), g[p + e] / where(zero, {dtype}(1), y[p + e]))"
+    by_rows = f"""
+            p = (s * m + i0) * n
+            for e in range(width * n):
+                zero = y[p + e] == {dtype}(0)
+                held[e] = {quotient}
+            turn_rows(held, turned, held, 0, width, n, n, width)"""
+    by_columns = f"""
+            for j in range(n):
+                p = (s * n + j) * m + i0
+                t = turned + j * width
+                for e in range(width):
+                    zero = y[p + e] == {dtype}(0)
+                    held[t + e] = {quotient}"""
+    return f"""def {"turned" if turned else "slopes"}(bufs, args):
+    g = buffer(bufs, 0, {dtype})
+    y = buffer(bufs, 1, {dtype})
+    a = buffer(bufs, 2, {dtype})
+    b = buffer(bufs, 3, {dtype})
+    out = buffer(bufs, 4, {dtype})
+    held = buffer(bufs, 5, {dtype})
+    m = args[1]
+    n = args[2]
+    k = args[3]
+    turned = {_ROWS} * n
+    rows = 2 * turned
+    sums = rows + {_ROWS} * k
+    acc = sums + {_ROWS} * k
+    wide()
+    for s in range(args[0]):
+        for i0 in range(0, m, {_ROWS}):
+            width = min({_ROWS}, m - i0){by_columns if turned else by_rows}
+            turn_rows(held, rows, a, (s * m + i0) * k, width, k, k, width)
+            for c in range(k):
+                start_columns(held, acc, width, n)
+                r = rows + c * width
+                for j in range(n):
+                    if j & {BLOCK - 1} == 0 and j > 0:
+                        carry_columns(held, acc, width, (j >> {BLOCK.bit_length() - 1}) - 1)
+                    v = b[(s * n + j) * k + c]
+                    lane = acc + (j & {LANES - 1}) * width
+                    t = turned + j * width
+                    for i in range(width):
+                        held[lane + i] = held[lane + i] + (held[r + i] - v) * held[t + i]
+                finish_columns(held, acc, width, n, held, sums + c * width)
+            turn_rows(out, (s * m + i0) * k, held, sums, k, width, width, k)
+    return 0
+"""
