@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from common.core.spec import Spec
@@ -10,7 +9,7 @@ from common.core.unbroadcast import fit
 from common.evaluate import kernels, kinds
 from common.evaluate.immediate import run_rules, unwrapped, wrapped
 from common.evaluate.specialise import Recipe, prepares
-from common.kernels.arrays import mapped_sums
+from common.kernels.arrays.mapped_sums import ELEMENTS
 
 assert kinds  # completes recipes of ops of all other kinds
 
@@ -66,7 +65,7 @@ def _rules_for_any_shape(self: Recipe, forms: Any) -> None:
 @prepares("composite")
 def _composite(self: Recipe) -> None:
     op, attrs = self.op, self.attrs
-    if op.reduce is not None and _mapped_sum(self):
+    if op.reduce is not None and (_mapped_sum if op.reduce in ELEMENTS else _own)(self):
         return
 
     def first(*operands: Any) -> Any:
@@ -85,10 +84,6 @@ def _composite(self: Recipe) -> None:
 def _mapped_sum(self: Recipe) -> bool:
     """Let a composite that sums a function of its elements run as one kernel; whether there is one."""
     shape, dtype = self.forms[0]
-    if self.op.reduce in ("distances", "slopes"):
-        return _of_pairs(self)
-    if self.op.reduce == "neighbours":
-        return _of_neighbours(self)
     dims = self.attrs["dim"]
     if dtype.kind != "f" or any(form[1] != dtype for form in self.forms):
         return False
@@ -101,39 +96,22 @@ def _mapped_sum(self: Recipe) -> bool:
     return True
 
 
-def _of_pairs(self: Recipe) -> bool:
-    """Let distances, or their slopes, run as one kernel; whether there is one."""
-    from common.kernels.arrays import distances
+def _own(self: Recipe) -> bool:
+    """Let a composite run as a kernel of its own; whether there is one."""
+    from common.evaluate.own_kernels import own_kernel
 
-    (*_, (a, dtype), (b, _)), forms = self.forms, self.forms
-    out_shape = (*a[:-1], b[-2]) if self.op.reduce == "distances" else a
-    if dtype.kind != "f" or any(form[1] != dtype for form in forms) or 0 in out_shape:
+    found = own_kernel(self.op.reduce, self.forms, self.attrs)  # type: ignore[arg-type]
+    if found is None:
         return False
-    if not distances.serves(b[-2], b[-1], dtype.itemsize):
-        return False
-    ints = (prod(a[:-2]), a[-2], b[-2], b[-1])
-    if self.op.reduce == "distances":
-        name, source, held = (
-            "distances",
-            distances.distances_source(dtype, b[-1]),
-            distances.scratch_of_distances(*ints[2:]),
-        )
-    else:
-        name = "turned" if self.attrs["turned"] else "slopes"
-        source, held = distances.slopes_source(dtype, self.attrs["turned"]), distances.scratch_of_slopes(*ints[2:])
-    found = kernels.with_scratch(source, name, (dtype,) * len(forms), out_shape, dtype, ints, dtype.itemsize * held)
-    (self.builtin, self.run), self.spec = found, Spec(out_shape, dtype)
-    return True
-
-
-def _of_neighbours(self: Recipe) -> bool:
-    """Let a sum over rows of means of neighbours run as one kernel; whether there is one."""
-    ((shape, dtype),) = self.forms
-    if dtype.kind != "f" or self.attrs["dim"] != len(shape) - 1 or 0 in shape:
-        return False
-    rows, columns = prod(shape[:-1]), shape[-1] - 1
-    held = dtype.itemsize * mapped_sums.scratch("neighbours", columns, 0)
-    source = mapped_sums.neighbours_source(dtype)
-    found = kernels.with_scratch(source, "neighbours", (dtype,), shape[:-1], dtype, (rows, columns), held)
-    (self.builtin, self.run), self.spec = found, Spec(shape[:-1], dtype)
+    dtype = self.forms[0][1]
+    self.builtin, self.run = kernels.with_scratch(
+        found.source,
+        found.name,
+        (dtype,) * len(self.forms),
+        found.shape,
+        dtype,
+        found.ints,
+        found.held * dtype.itemsize,
+    )
+    self.spec = Spec(found.shape, dtype)
     return True

@@ -52,7 +52,7 @@ CONTENTS = {
     "linalg.add_products": "addbmm addmm addmv addr baddbmm |",
     "linalg.attention_kernel": "| attention attention_backward",
     "linalg.attention_masked": "| attention_masked attention_masked_backward",
-    "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
+    "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot | cross",
     "linalg.contract": "inner outer tensordot |",
     "linalg.distances": "cdist dist pairwise_distance pdist | distances slopes_of_distances",
     "linalg.einsum": "einsum trace |",
@@ -109,8 +109,8 @@ CONTENTS = {
     "math.logarithms":
         "exp2 hypot log10 log2 logaddexp logaddexp2 | exp2 hypot log10 log2 logaddexp logaddexp2",
     "math.piecewise":
-        "glu hardshrink hardsigmoid hardswish prelu softmin softshrink softsign tanhshrink threshold | hardshrink_by "
-        "hardsigmoid hardswish softshrink_by",
+        "glu hardshrink hardsigmoid hardswish prelu softmin softshrink softsign tanhshrink threshold | gated "
+        "gated_slopes hardshrink_by hardsigmoid hardswish softshrink_by",
     "math.real_numbers":
         "angle conj conj_physical is_conj is_neg isneginf isposinf isreal positive real resolve_conj resolve_neg sgn "
         "| angle",
@@ -163,7 +163,7 @@ CONTENTS = {
     "shape.memory_order": "",
     "shape.named_splits":
         "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
-    "shape.padding": "constant_pad_nd pad | constant_pad_nd",
+    "shape.padding": "constant_pad_nd pad | constant_pad_nd reflected unreflected",
     "shape.reorder":
         "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll",
     "shape.repeat": "repeat repeat_interleave tile | repeat repeat_interleave",

@@ -172,7 +172,8 @@ def composite(
     Parameters
     ----------
     reduce : where it is a sum over ``dim``, with ``keepdim``, of a function of its elements: its name in
-        `common.kernels.arrays.mapped_sums`. The eager engine then runs one kernel, without the memory between the ops.
+        `common.kernels.arrays.mapped_sums`; or a name in `common.evaluate.own_kernels`. The eager engine then runs one
+        kernel, without the memory between the ops.
     """
     attrs = tuple(p for p in rule_parameters(forward) if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,

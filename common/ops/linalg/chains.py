@@ -8,9 +8,12 @@ from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import number
+from common.core.op import Op
 from common.core.python_numbers import check_range
-from common.core.sizes import same
+from common.core.sizes import same, same_shape
 from common.core.spec import numel
+from common.ops._define import composite
+from common.ops._samples import away_from_zero
 from common.ops.create.creation import eye
 from common.ops.linalg.contract import tensordot
 from common.ops.linalg.matmul import matmul, mm
@@ -153,6 +156,23 @@ def kron(a: Any, b: Any) -> Any:
     return reshape(product, tuple(m * n for m, n in zip(first, second, strict=True)))
 
 
+def _crossed(a: Any, b: Any, *, dim: int) -> Any:
+    (a0, a1, a2), (b0, b1, b2) = ([select(x, dim, i) for i in range(3)] for x in (a, b))
+    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], dim)
+
+
+cross_: Op = composite(
+    "cross", _crossed,
+    (lambda g, b, dim: cross_(b, g, dim=dim),
+     lambda g, a, dim: cross_(g, a, dim=dim)),
+    inputs=("a", "b"), reduce="crossed", node_name="LinalgCross", samples=lambda rng, dtype: [
+        (tuple(away_from_zero(rng, shape, dtype) for _ in range(2)), {"dim": dim})
+        for shape, dim in (((4, 3), 1), ((3, 4), 0), ((2, 3, 2), 1), ((3,), 0))
+    ],
+    doc="a1 b2 - a2 b1 and so on, of vectors of 3 components. d/da = b x g, d/db = g x a.",
+)  # fmt: skip
+
+
 def cross(a: Any, b: Any, dim: Any = None) -> Any:
     """The cross product of vectors with 3 components: a1 b2 - a2 b1 and so on, each product and difference rounded.
 
@@ -179,8 +199,9 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
         got = [x.shape[axis] if x.ndim else 0 for x in (a, b)]
         raise ShapeError(f"cross: inputs dimension {dim} must have length 3. Got {got[0]} and {got[1]}")
 
-    (a0, a1, a2), (b0, b1, b2) = ([select(x, axis, i) for i in range(3)] for x in (a, b))
-    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis)
+    if same_shape(a.shape, b.shape) and a.dtype == b.dtype and a.dtype.kind == "f":
+        return cross_(a, b, dim=axis)
+    return _crossed(a, b, dim=axis)
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:

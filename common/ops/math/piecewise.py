@@ -10,12 +10,14 @@ from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import normalize_dim
 from common.kernels.math import elementary as e
-from common.ops._define import elementwise
+from common.ops._define import composite, elementwise
+from common.ops._samples import away_from_zero, join, one
 from common.ops.math.activations import leaky_scaled
 from common.ops.math.arithmetic import abs
 from common.ops.math.compare import gt, le, logical_and, lt, where
 from common.ops.math.transcendental import sigmoid, tanh
 from common.ops.reduce.softmax import softmax
+from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import reshape
 
@@ -150,6 +152,51 @@ def prelu(x: Any, weight: Any) -> Any:
 
 
 @accept_numpy_names
+def _halves(x: Any, dim: int) -> tuple[Any, Any]:
+    n = x.shape[dim] // 2
+    return narrow(x, dim, 0, n), narrow(x, dim, n, n)
+
+
+def _gated(x: Any, *, dim: int) -> Any:
+    first, second = _halves(x, dim)
+    return first * sigmoid(second)
+
+
+def _gated_slopes(slope: Any, x: Any, *, dim: int) -> Any:
+    first, second = _halves(x, dim)
+    s = sigmoid(second)
+    return cat([slope * s + 0.0, slope * first * ((1 - s) * s) + 0.0], dim)
+
+
+def _slopes_by_slope(g: Any, x: Any, dim: int) -> Any:
+    (first, second), (of_first, of_second) = _halves(x, dim), _halves(g, dim)
+    s = sigmoid(second)
+    return of_first * s + of_second * first * ((1 - s) * s)
+
+
+def _slopes_by_x(g: Any, slope: Any, x: Any, dim: int) -> Any:
+    (first, second), (of_first, of_second) = _halves(x, dim), _halves(g, dim)
+    s = sigmoid(second)
+    steep = slope * ((1 - s) * s)
+    return cat([of_second * steep, of_first * steep + of_second * first * steep * (1 - 2 * s)], dim)
+
+
+gated_slopes_ = composite(
+    "gated_slopes", _gated_slopes, (_slopes_by_slope, _slopes_by_x), inputs=("slope", "x"), reduce="gated",
+    samples=lambda rng, dtype: [
+        ((away_from_zero(rng, half, dtype), away_from_zero(rng, shape, dtype)), {"dim": dim})
+        for half, shape, dim in (((3, 2), (3, 4), 1), ((2, 2, 3), (2, 4, 3), 1), ((1,), (2,), 0))
+    ],
+    doc="The gradient of gated halves: g s, and g a s (1 - s), s the sigmoid of the second half.",
+)  # fmt: skip
+
+gated_ = composite(
+    "gated", _gated, (lambda g, x, dim: gated_slopes_(g, x, dim=dim),), inputs=("x",), reduce="gated", node_name="Glu",
+    samples=join(one(3, 4, dim=1), one(2, 4, 3, dim=1), one(2, dim=0)),
+    doc="a s, a the first half along a dimension, s the sigmoid of the second. d/da = s, d/ds = a.",
+)  # fmt: skip
+
+
 def glu(x: Any, dim: int = -1) -> Any:
     """The first half of `x` along a dimension times the sigmoid of the second half.
 
@@ -178,7 +225,7 @@ def glu(x: Any, dim: int = -1) -> Any:
     n = x.shape[axis]
     if n % 2 != 0:
         raise ShapeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
-    return narrow(x, axis, 0, n // 2) * sigmoid(narrow(x, axis, n // 2, n // 2))
+    return gated_(x, dim=axis)
 
 
 @accept_numpy_names

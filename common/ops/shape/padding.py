@@ -12,7 +12,7 @@ from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
 from common.core.spec import Spec, numel
-from common.ops._define import kernel
+from common.ops._define import composite, kernel
 from common.ops._samples import join, one
 from common.ops.math.cast import clone
 from common.ops.shape.cat import cat
@@ -70,8 +70,45 @@ def _constant(x: Any, pairs: Sequence[tuple[Any, Any]], value: Any) -> Any:
     return constant_pad_(x, shape=shape, starts=tuple(a for a, _ in kept), value=value)
 
 
+def _mirrored(x: Any, dim: int, size: Any, left: bool) -> Any:
+    """What is reflected at one end."""
+    return reverse_(_part(x, dim, 1 if left else x.shape[dim] - 1 - size, size), dims=(dim,))
+
+
+def _reflected(x: Any, *, dim: int, before: int, after: int) -> Any:
+    parts = [_mirrored(x, dim, before, True)] if before else []
+    return cat([*parts, x, *([_mirrored(x, dim, after, False)] if after else [])], dim)
+
+
+def _unreflected(x: Any, *, dim: int, before: int, after: int) -> Any:
+    n = x.shape[dim] - before - after
+    total = _part(x, dim, before, n)
+    for start, size, left in ((before + n, after, n - 1 - after), (0, before, 1)):
+        turned = reverse_(_part(x, dim, start, size), dims=(dim,))
+        pairs = [(left, n - left - size) if i == dim else (0, 0) for i in range(x.ndim)]
+        total = total + (_constant(turned, pairs, 0) if size else 0.0)
+    return total
+
+
+unreflected_: Op = composite(
+    "unreflected", _unreflected,
+    (lambda g, dim, before, after: reflected_(g, dim=dim, before=before, after=after),), inputs=("x",),
+    samples=join(one(6, dim=0, before=1, after=2), one(2, 6, 3, dim=1, before=2, after=0)), reduce="unreflected",
+    doc="The gradient of reflected: the sum of what each element has become.",
+)  # fmt: skip
+
+reflected_: Op = composite(
+    "reflected", _reflected,
+    (lambda g, dim, before, after: unreflected_(g, dim=dim, before=before, after=after),), inputs=("x",),
+    samples=join(one(4, dim=0, before=1, after=2), one(2, 4, 3, dim=1, before=2, after=0)), reduce="reflected",
+    node_name="ReflectionPad", doc="x with reflections of elements before and after it along a dimension.",
+)  # fmt: skip
+
+
 def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
     """`x` with borders along one dimension; both are made of the whole of `x`, circular ones of the cropped part."""
+    if mode == "reflect" and x.dtype.kind == "f" and before >= 0 and after >= 0 and (before or after):
+        return reflected_(x, dim=dim, before=before, after=after)
     pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
     part = _crop(x, pairs) if before < 0 or after < 0 else x
     if mode == "circular":
@@ -84,7 +121,7 @@ def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
             return expand_(edge, new_shape=tuple(size if i == dim else m for i, m in enumerate(x.shape)))
         if mode == "circular":
             return _part(x, dim, n - size if left else 0, size)
-        return reverse_(_part(x, dim, 1 if left else n - 1 - size, size), dims=(dim,))
+        return _mirrored(x, dim, size, left)
 
     parts = [part]
     if before > 0:

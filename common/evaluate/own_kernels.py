@@ -1,0 +1,104 @@
+"""Composites that have a kernel of their own in the eager engine, by their names in `Op.reduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.kernels.arrays import distances, mapped_sums, small_compositions
+
+
+class OwnKernel(NamedTuple):
+    """A kernel of operands of one dtype, and of scratch.
+
+    Parameters
+    ----------
+    shape : of the result.
+    held : elements of scratch.
+    """
+
+    source: str
+    name: str
+    shape: tuple[int, ...]
+    ints: tuple[int, ...]
+    held: int = 1
+
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def own_kernel(name: str, forms: Any, attrs: Mapping[str, Any]) -> OwnKernel | None:
+    """The kernel for operands of known forms; None where there is none for these: their ops run."""
+    shapes, dtypes = zip(*forms, strict=True)
+    if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
+        return None
+    found: OwnKernel | None = OWN[name](shapes, dtypes[0], attrs)
+    return None if found is None or 0 in found.shape else found
+
+
+def _distances(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    a, b = shapes
+    n, k = b[-2:]
+    if not distances.serves(n, k, dtype.itemsize):
+        return None
+    source, held = distances.distances_source(dtype, k), distances.scratch_of_distances(n, k)
+    return OwnKernel(source, "distances", (*a[:-1], n), (prod(a[:-2]), a[-2], n, k), held)
+
+
+def _slopes(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    *_, a, b = shapes
+    n, k = b[-2:]
+    if not distances.serves(n, k, dtype.itemsize):
+        return None
+    source, held = distances.slopes_source(dtype, attrs["turned"]), distances.scratch_of_slopes(n, k)
+    return OwnKernel(source, "turned" if attrs["turned"] else "slopes", a, (prod(a[:-2]), a[-2], n, k), held)
+
+
+def _neighbours(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (shape,) = shapes
+    if attrs["dim"] != len(shape) - 1:
+        return None
+    columns = shape[-1] - 1
+    held = mapped_sums.scratch("neighbours", columns, 0)
+    source = mapped_sums.neighbours_source(dtype)
+    return OwnKernel(source, "neighbours", shape[:-1], (prod(shape[:-1]), columns), held)
+
+
+def _small(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], *ints: int) -> OwnKernel:
+    return OwnKernel(small_compositions.SOURCES[name](dtype), name, shape, ints)
+
+
+def _gated(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    shape, dim = shapes[-1], attrs["dim"]
+    width = shape[dim] // 2 * prod(shape[dim + 1 :])
+    if len(shapes) == 2:
+        return _small("gated_slopes", shape, dtype, prod(shape[:dim]), width)
+    halved = (*shape[:dim], shape[dim] // 2, *shape[dim + 1 :])
+    return _small("gated", halved, dtype, prod(shape[:dim]), width)
+
+
+def _crossed(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    shape, dim = shapes[0], attrs["dim"]
+    if shapes[1] != shape:
+        return None
+    return _small("crossed", shape, dtype, prod(shape[:dim]), prod(shape[dim + 1 :]))
+
+
+def _bordered(name: str, sign: int) -> Callable[..., OwnKernel]:
+    def made(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
+        (shape,), dim, before, after = shapes, attrs["dim"], attrs["before"], attrs["after"]
+        found = (*shape[:dim], shape[dim] + sign * (before + after), *shape[dim + 1 :])
+        size = min(shape[dim], found[dim])
+        return _small(name, found, dtype, prod(shape[:dim]), size, prod(shape[dim + 1 :]), before, after)
+
+    return made
+
+
+OWN: dict[str, Callable[..., OwnKernel | None]] = {
+    "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
+    "reflected": _bordered("reflected", 1), "unreflected": _bordered("unreflected", -1),
+}  # fmt: skip
+"""By names."""

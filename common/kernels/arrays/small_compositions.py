@@ -1,0 +1,119 @@
+"""Kernels of compositions that would write and read an array per op: gated halves, cross products, reflected borders.
+
+The eager engine runs them; traces have the ops, whose bits these are. An operand is seen as ``(outer, size, inner)``,
+size that of the dimension in question.
+
+====================  =============  =============================  ==============================================
+kernel                buffers        args                           result
+====================  =============  =============================  ==============================================
+``gated``             x, out         outer, half of size * inner    first half times sigmoid of the second
+``gated_slopes``      g, x, out      the same                       its gradient
+``crossed``           a, b, out      outer, inner                   cross products of 3 components
+``reflected``         x, out         outer, size, inner, l, r       x with l and r reflected elements before and after
+``unreflected``       g, out         outer, size, inner, l, r       the sum of what each element of x has become
+====================  =============  =============================  ==============================================
+
+A buffer that is not used ends each list. Status: always 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SOURCES"]
+
+
+def _head(name: str, dtype: Any, operands: str) -> str:
+    lines = [f"    {x} = buffer(bufs, {i}, {dtype})" for i, x in enumerate((*operands.split(), "out"))]
+    return "\n".join([f"def {name}(bufs, args):", *lines, "    wide()"])
+
+
+def _gated(dtype: Any) -> str:
+    return f"""{_head("gated", dtype, "x")}
+    width = args[1]
+    for o in range(args[0]):
+        p = 2 * o * width
+        for i in range(width):
+            out[o * width + i] = x[p + i] * sigmoid(x[p + width + i])
+    return 0
+"""
+
+
+def _gated_slopes(dtype: Any) -> str:
+    return f"""{_head("gated_slopes", dtype, "g x")}
+    width = args[1]
+    for o in range(args[0]):
+        p = 2 * o * width
+        for i in range(width):
+            v = g[o * width + i]
+            s = sigmoid(x[p + width + i])
+            out[p + i] = v * s + {dtype}(0)
+            out[p + width + i] = v * x[p + i] * (({dtype}(1) - s) * s) + {dtype}(0)
+    return 0
+"""
+
+
+def _crossed(dtype: Any) -> str:
+    return f"""{_head("crossed", dtype, "a b")}
+    inner = args[1]
+    for o in range(args[0]):
+        p = 3 * o * inner
+        q = p + inner
+        r = q + inner
+        for i in range(inner):
+            out[p + i] = a[q + i] * b[r + i] - a[r + i] * b[q + i]
+            out[q + i] = a[r + i] * b[p + i] - a[p + i] * b[r + i]
+            out[r + i] = a[p + i] * b[q + i] - a[q + i] * b[p + i]
+    return 0
+"""
+
+
+def _reflected(dtype: Any) -> str:
+    return f"""{_head("reflected", dtype, "x")}
+    size = args[1]
+    inner = args[2]
+    l = args[3]
+    whole = size + l + args[4]
+    for o in range(args[0]):
+        p = o * size * inner
+        q = o * whole * inner
+        for i in range(size * inner):
+            out[q + l * inner + i] = x[p + i]
+        for j in range(l):
+            for i in range(inner):
+                out[q + j * inner + i] = x[p + (l - j) * inner + i]
+        for j in range(args[4]):
+            for i in range(inner):
+                out[q + (l + size + j) * inner + i] = x[p + (size - 2 - j) * inner + i]
+    return 0
+"""
+
+
+def _unreflected(dtype: Any) -> str:
+    return f"""{_head("unreflected", dtype, "g")}
+    size = args[1]
+    inner = args[2]
+    l = args[3]
+    whole = size + l + args[4]
+    for o in range(args[0]):
+        p = o * size * inner
+        q = o * whole * inner
+        for i in range(size * inner):
+            out[p + i] = g[q + l * inner + i] + {dtype}(0)
+        for j in range(args[4]):
+            for i in range(inner):
+                e = p + (size - 2 - j) * inner + i
+                out[e] = out[e] + g[q + (l + size + j) * inner + i]
+        for j in range(l):
+            for i in range(inner):
+                e = p + (l - j) * inner + i
+                out[e] = out[e] + g[q + j * inner + i]
+    return 0
+"""
+
+
+SOURCES = {
+    "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed, "reflected": _reflected,
+    "unreflected": _unreflected,
+}  # fmt: skip
+"""The sources by their names, given the dtype."""

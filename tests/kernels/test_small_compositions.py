@@ -1,0 +1,102 @@
+"""Kernels of small compositions in the eager engine: the bits of their ops in the compiled one, and numpy's values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from tests.bits import assert_all_same_bits
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def results(tw, f, arrays, g):
+    """What f returns, its gradients for a cotangent, and those of a function of them."""
+
+    def first(*x):
+        return tw.grad(lambda *x: (f(tw, *x) * g).sum(), tuple(range(len(x))))(*x)
+
+    def program(*x):
+        second = tw.grad(lambda *x: sum(y.sin().sum() for y in first(*x)), tuple(range(len(x))))
+        return (f(tw, *x), *first(*x), *second(*x))
+
+    return tw.function(program)(*arrays)
+
+
+def check(f, of_ops, arrays, rtol, zeros=2):
+    """Both engines have the bits of the ops written one by one, in forward and gradient."""
+    rng = np.random.default_rng(1)
+    shape = np.asarray(f(dynamic, *map(dynamic.tensor, arrays))).shape
+    g = rng.standard_normal(shape).astype(arrays[0].dtype)
+    g.reshape(-1)[:zeros] = -0.0
+    expected = results(static, of_ops, arrays, g)
+    for tw in (dynamic, static):
+        for _ in range(2):
+            found = results(tw, f, arrays, g)
+            assert_all_same_bits(found[: 1 + len(arrays)], expected[: 1 + len(arrays)], "values and gradients")
+            for x, y in zip(found, expected, strict=True):
+                np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=rtol, atol=rtol)
+    return found
+
+
+@DTYPES
+@pytest.mark.parametrize(("shape", "dim"), [((391, 256), 1), ((4, 6), 0), ((2, 8, 3), 1), ((2,), 0), ((10, 10), -1)])
+def test_gated_halves(shape, dim, dtype):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    n = shape[dim] // 2
+
+    def of_ops(tw, x):
+        return x.narrow(dim, 0, n) * tw.sigmoid(x.narrow(dim, n, n))
+
+    check(lambda tw, x: tw.nn.functional.glu(x, dim), of_ops, [x], 1e-4 if dtype == np.float32 else 1e-12)
+
+
+@DTYPES
+@pytest.mark.parametrize(("shape", "dim"), [((333, 3), 1), ((3, 40), 0), ((2, 3, 5), 1), ((3,), 0)])
+def test_cross_products(shape, dim, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(dtype) for _ in range(2))
+
+    def of_ops(tw, a, b):
+        (a0, a1, a2), (b0, b1, b2) = ([x.select(dim, i) for i in range(3)] for x in (a, b))
+        return tw.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], dim)
+
+    rtol = 1e-4 if dtype == np.float32 else 1e-12
+    found = check(lambda tw, a, b: tw.cross(a, b, dim=dim), of_ops, [a, b], rtol, zeros=0)
+    np.testing.assert_allclose(np.asarray(found[0]), np.cross(a, b, axis=dim), rtol=rtol, atol=rtol)
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    ("shape", "pad"),
+    [((2, 8, 7, 7), (1, 1, 1, 1)), ((2, 5), (3, 0)), ((2, 3, 9), (2, 4)), ((2, 2, 4, 5, 6), (1, 2, 0, 3, 2, 1))],
+)
+def test_reflected_borders(shape, pad, dtype):
+    """An element that both borders repeat gets them in one order; one that none repeats gets no negative zero."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+    def of_ops(tw, x):
+        for i in range(0, len(pad), 2):
+            dim, (before, after) = x.ndim - 1 - i // 2, pad[i : i + 2]
+            n = x.shape[dim]
+            parts = [x.narrow(dim, 1, before).flip(dim), x, x.narrow(dim, n - 1 - after, after).flip(dim)]
+            x = tw.cat([p for p, size in zip(parts, (before, 1, after), strict=True) if size], dim)
+        return x
+
+    found = check(lambda tw, x: tw.nn.functional.pad(x, pad, mode="reflect"), of_ops, [x], 1e-5)
+    widths = [(0, 0)] * (len(shape) - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    np.testing.assert_array_equal(np.asarray(found[0]), np.pad(x, widths, mode="reflect"))
+
+
+def test_operands_of_other_layouts_and_dtypes():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((6, 40))
+    turned, plain = dynamic.tensor(x).t(), dynamic.tensor(np.ascontiguousarray(x.T))
+    glu, pad = dynamic.nn.functional.glu, dynamic.nn.functional.pad
+    for _ in range(3):
+        assert_all_same_bits([glu(turned)], [glu(plain)], "glu")
+        assert_all_same_bits([pad(turned, (2, 1), mode="reflect")], [pad(plain, (2, 1), mode="reflect")], "pad")
+    assert dynamic.cross(dynamic.tensor([1, 0, 0]), dynamic.tensor([0, 1, 0])).tolist() == [0, 0, 1]
+    assert pad(dynamic.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist() == [3, 2, 1, 2, 3, 2]
