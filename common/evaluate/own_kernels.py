@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.kernels.arrays import distances, mapped_sums, small_compositions
+from common.kernels.arrays import distances, mapped_sums, middles, small_compositions
 
 
 class OwnKernel(NamedTuple):
@@ -17,7 +17,8 @@ class OwnKernel(NamedTuple):
     Parameters
     ----------
     shape : of the result.
-    held : elements of scratch.
+    held : elements of scratch, of the dtype of the result.
+    dtype : of the result; None for that of the operands.
     """
 
     source: str
@@ -25,6 +26,7 @@ class OwnKernel(NamedTuple):
     shape: tuple[int, ...]
     ints: tuple[int, ...]
     held: int = 1
+    dtype: np.dtype[Any] | None = None
 
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -36,7 +38,7 @@ def own_kernel(name: str, forms: Any, attrs: Mapping[str, Any]) -> OwnKernel | N
     if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
         return None
     found: OwnKernel | None = OWN[name](shapes, dtypes[0], attrs)
-    return None if found is None or 0 in found.shape else found
+    return None if found is None or 0 in found.shape or 0 in shapes[0] else found
 
 
 def _distances(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
@@ -97,8 +99,15 @@ def _bordered(name: str, sign: int) -> Callable[..., OwnKernel]:
     return made
 
 
+def _middle(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
+    (shape,), skip = shapes, attrs["skip"]
+    rows, n = prod(shape[:-1]), shape[-1]
+    source, name = middles.middle_source(dtype, skip), "among" if skip else "middle"
+    return OwnKernel(source, name, (*shape[:-1], 1), (rows, n), middles.scratch(n), np.dtype(np.int64))
+
+
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
-    "reflected": _bordered("reflected", 1), "unreflected": _bordered("unreflected", -1),
+    "middle": _middle, "reflected": _bordered("reflected", 1), "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
 """By names."""

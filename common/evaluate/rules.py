@@ -100,18 +100,14 @@ def _own(self: Recipe) -> bool:
     """Let a composite run as a kernel of its own; whether there is one."""
     from common.evaluate.own_kernels import own_kernel
 
-    found = own_kernel(self.op.reduce, self.forms, self.attrs)  # type: ignore[arg-type]
+    found = own_kernel(self.op.reduce, self.forms, self.attrs)
     if found is None:
         return False
-    dtype = self.forms[0][1]
+    dtypes = tuple(form[1] for form in self.forms)
+    dtype = dtypes[0] if found.dtype is None else found.dtype
+    held = found.held * dtype.itemsize
     self.builtin, self.run = kernels.with_scratch(
-        found.source,
-        found.name,
-        (dtype,) * len(self.forms),
-        found.shape,
-        dtype,
-        found.ints,
-        found.held * dtype.itemsize,
+        found.source, found.name, dtypes, found.shape, dtype, found.ints, held
     )
     self.spec = Spec(found.shape, dtype)
     return True

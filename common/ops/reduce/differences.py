@@ -104,11 +104,10 @@ def _areas(src: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Any, int]:
 
 def _neighbours_rule(g: Any, x: Any, dim: int) -> Any:
     """Half a cotangent from each neighbour; those at the ends have one."""
-    n = x.shape[dim]
+    lead, n, trail = x.shape[:dim], x.shape[dim], x.shape[dim + 1 :]
     half = unsqueeze(g / 2, dim)
-    shape = lambda size: (*x.shape[:dim], size, *x.shape[dim + 1 :])  # noqa: E731
-    end = expand(half + 0.0, shape(1))
-    return cat([end, expand(half + half, shape(n - 2)), end], dim)
+    end = half + 0.0
+    return cat([end, expand(half + half, (*lead, n - 2, *trail)), end], dim)
 
 
 def _means_of_neighbours(x: Any, *, dim: int) -> Any:

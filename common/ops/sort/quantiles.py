@@ -62,8 +62,7 @@ def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
     return transpose(x, axis, x.ndim - 1), axis
 
 
-def _middle(rows: Any, skip: bool) -> Any:
-    """Where the median of each row stands, (..., 1); of the elements that are not nan, or nan if there is one."""
+def _middle(rows: Any, *, skip: bool) -> Any:
     order = argsort_(rows, descending=False)
     if skip:
         return gather_(order, floor_divide(clamp_min(_numbers(rows) - 1, 0), 2), dim=rows.ndim - 1)
@@ -74,8 +73,14 @@ def _middle(rows: Any, skip: bool) -> Any:
     return index
 
 
+places_: Op = composite(
+    "places_of_middle", _middle, (), inputs=("x",), reduce="middle",
+    samples=join(one(3, 5, skip=False), one(2, 4, skip=True)),
+    doc="Where the median of each row stands, (..., 1): nan if there is one; or the median of what is not nan.",
+)  # fmt: skip
+
 middle_: Op = composite(
-    "middle", lambda x, *, skip: reshape(gather_(x, _middle(x, skip), dim=0), ()),
+    "middle", lambda x, *, skip: reshape(gather_(x, places_(x, skip=skip), dim=0), ()),
     (lambda g, y, x: _extremum_rule(g, y, x, (0,)),), inputs=("x",), node_name="Median",
     samples=join(one(5, skip=False), one(4, skip=True)),
     doc="The median of (n,), nan if there is one; or of what is not nan. Equal elements share the gradient evenly.",
@@ -113,7 +118,7 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     rows, axis = _rows(x, dim, "median")
     if dim is None:
         return called(middle_(rows, skip=False), "MedianBackward0")
-    return _chosen("Median", x, rows, _middle(rows, False), axis, keepdim)
+    return _chosen("Median", x, rows, places_(rows, skip=False), axis, keepdim)
 
 
 @accept_numpy_names
@@ -135,7 +140,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     rows, axis = _rows(x, dim, "nanmedian")
     if dim is None:
         return called(middle_(rows, skip=True), "NanmedianBackward0")
-    return _chosen("Nanmedian", x, rows, _middle(rows, True), axis, keepdim)
+    return _chosen("Nanmedian", x, rows, places_(rows, skip=True), axis, keepdim)
 
 
 @accept_numpy_names
