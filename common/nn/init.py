@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.allocation import refuse_beyond_memory
 from common.core.dtypes import default_float
+from common.core.errors import TraceError
 from common.core.mode import outside_graphs
 from common.random.generator import Generator, default_generator
 from common.tensor.arrays import dtype_or
@@ -23,10 +24,13 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
     shape : sizes
     bound : half the width of the interval.
     dtype : float32 (default) or float64.
+
+    Raises
+    ------
+    TraceError : inside a traced function.
     """
     wanted = dtype_or(dtype, default_float())
-    with outside_graphs():
-        u = (generator or default_generator).draw("rand", shape, wanted)
+    u = _drawn("rand", shape, wanted, generator)
     # one rounding per operation, and the same for both engines, because this runs before either
     np.multiply(u, wanted.type(2 * bound), out=u)
     np.subtract(u, wanted.type(bound), out=u)
@@ -34,10 +38,19 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
 
 
 def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
-    """A parameter drawn from N(0, 1), float32 by default."""
-    wanted = dtype_or(dtype, default_float())
+    """A parameter drawn from N(0, 1), float32 by default; not inside a traced function."""
+    return Parameter.over(_drawn("randn", shape, dtype_or(dtype, default_float()), generator), requires_grad=True)
+
+
+def _drawn(kind: str, shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> np.ndarray:
     with outside_graphs():
-        return Parameter.over((generator or default_generator).draw("randn", shape, wanted), requires_grad=True)
+        drawn = (generator or default_generator).draw(kind, shape, dtype)
+    if not isinstance(drawn, np.ndarray):
+        raise TraceError(
+            "a module with parameters is made inside a traced function, which would draw others in every call: make it "
+            "before the function, and call it inside"
+        )
+    return drawn
 
 
 def constant(shape: Any, value: float, dtype: Any = None) -> Parameter:

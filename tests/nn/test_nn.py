@@ -276,6 +276,9 @@ def test_parameters_are_not_made_in_a_trace():
 
     with pytest.raises(TraceError, match="make it before the traced function"):
         static.function(lambda x: nn.Parameter(x))(np.ones(2, np.float32))
+    for make in (lambda: nn.LSTM(2, 3), lambda: nn.Linear(2, 3), lambda: nn.Embedding(2, 3)):
+        with pytest.raises(TraceError, match=r"module with parameters .* make it before the function"):
+            static.function(lambda x, make=make: make()(x))(np.ones((2, 2), np.float32))
 
 
 def test_modules_can_be_copied_and_pickled():

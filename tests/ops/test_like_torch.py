@@ -91,6 +91,15 @@ RETURNS = [
      a([13], dtype=np.int32)),
     (lambda tw, x: tw.sum_to_size(x, ()), [np.array(3, np.int32)], np.array(3)),
     (lambda tw, x: tw.unravel_index(x, (4, 300))[1], [a(200, 100, dtype=np.uint8)], a(200, 100, dtype=I64)),
+    *[(lambda tw, x, o=options: tw.nn.functional.interpolate(x, **o), [a(1, 2, 4).reshape(shape)], wanted)
+      for options, shape, wanted in [
+          ({"scale_factor": 1.3, "mode": "linear"}, (1, 1, 3), a([[1, 2, 4]])),
+          ({"scale_factor": 1.3}, (1, 1, 3), a([[1, 1, 2]])),
+          ({"scale_factor": 2.1}, (1, 1, 3), a([[1, 1, 1, 2, 2, 4]])),
+          ({"scale_factor": 1.3}, (1, 1, 1, 3), a([[[1, 2, 4]]])),
+          ({"scale_factor": (1, 2.1)}, (1, 1, 1, 3), a([[[1, 1, 2, 2, 4, 4]]])),
+          ({"scale_factor": 1.3, "mode": "bicubic", "antialias": True}, (1, 1, 1, 3), a([[[1, 2, 4]]])),
+      ]],
     (lambda tw, x: tw.nn.functional.interpolate(x, 3, mode="bilinear"), [a([[[0, 255], [255, 100]]], dtype=np.uint8)],
      a([[[0, 128, 255], [128, 153, 178], [255, 178, 100]]], dtype=np.uint8)),
     (lambda tw, x, i, v: tw.scatter(x, 0, i, v, reduce="add"), [a(1, 1, 1), a(0, 0, 1, dtype=I64), a(1, 2, 3)],

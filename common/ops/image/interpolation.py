@@ -103,6 +103,19 @@ def _taps(mode: str, extent: Any, out: Any, scale: float | None, align: bool, dt
     return [(within(first + (k - 1), extent), w) for k, w in enumerate(cubic_weights(source - below))]
 
 
+def _given(mode: str, n: int, extent: Any, out: Any, scale: float | None, antialias: bool) -> float | None:
+    """The scale of a dimension, None where its sizes decide although one is given.
+
+    As in PyTorch, a dimension that keeps its size stays as it is, and nearest places of two dimensions that become
+    twice as many are taken twice each.
+    """
+    if scale is None or scale == int(scale):
+        return scale
+    places = mode == "nearest" and n == 2
+    kept = (antialias or places or mode in ("linear", "bilinear", "trilinear")) and extent == out
+    return None if kept or (places and out == 2 * extent) else scale
+
+
 def _sizes(x: Any, n: int, size: Any, scale_factor: Any) -> tuple[tuple[Any, ...], list[float] | None]:
     """The sizes of the result, and scales where they are given."""
     if (size is None) == (scale_factor is None):
@@ -193,7 +206,7 @@ def interpolate(
         refuse("interpolate", x, "b" if mode.startswith("nearest") else "biu")
     y = to(x, dtype=dtype, x_dtype=uint8) if picture else x
     for d in reversed(range(n)):
-        scale = None if scales is None else scales[d]
+        scale = None if scales is None else _given(mode, n, x.shape[2 + d], sizes[d], scales[d], antialias)
         if antialias:
             y = _smoothed(mode, y, 2 + d, sizes[d], scale, bool(align_corners))
             continue
