@@ -9,7 +9,7 @@ import hashlib
 import marshal
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,24 +25,32 @@ _CPU_LINES = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags", b"CP
 Mark = tuple[str, int, int]
 """A file, its size, and when it was modified last."""
 
+_hashed: dict[str, list[Mark]] = {}
+
 
 def hashed_files() -> list[Mark]:
     """The files that decide what a kernel's text means, in a fixed order."""
     package = Path(__file__).parent.parent
-    found = [mark for name in HASHED for mark in _python_files(package / name)]
-    return [_mark(package / "core" / "numerics.py"), *found]
+    found = {folder: _python_files(folder) for folder in [str(package / name) for name in HASHED]}
+    _hashed.update(found)
+    return [_mark(package / "core" / "numerics.py"), *(mark for marks in found.values() for mark in marks)]
 
 
 def package_files() -> list[Mark]:
-    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
+    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version.
+
+    Files of `hashed_files` are as they were when those were asked for.
+    """
     home = Path(__file__).parent.parent.parent
     spec = find_spec("networkx")
-    found = [mark for name in ("common", "static") for mark in _python_files(home / name)]
+    found = [mark for name in ("common", "static") for mark in _python_files(str(home / name), _hashed)]
     return [*found, *([_mark(spec.origin)] if spec and spec.origin else [])]
 
 
-def _python_files(folder: Path | str) -> list[Mark]:
+def _python_files(folder: str, known: Mapping[str, list[Mark]] | None = None) -> list[Mark]:
     """The modules in a folder and in those within it; half of the time that `os.walk` takes."""
+    if known and folder in known:
+        return known[folder]
     marks, folders = [], []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -51,7 +59,7 @@ def _python_files(folder: Path | str) -> list[Mark]:
                 marks.append((entry.path, status.st_size, status.st_mtime_ns))
             elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
                 folders.append(entry.path)
-    return [*sorted(marks), *(mark for path in sorted(folders) for mark in _python_files(path))]
+    return [*sorted(marks), *(mark for path in sorted(folders) for mark in _python_files(path, known))]
 
 
 def stamp(files: Sequence[Mark]) -> str | None:

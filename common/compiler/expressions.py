@@ -213,6 +213,7 @@ class Expressions(Operands):
         function = self.resolve(name)
         if isinstance(function, MachineFunction):
             return self.machine(function, node.args)
+        function = _by_number(function, node.args)
         return self.scalar(name, function, [self.expression(argument) for argument in node.args])
 
     def machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Register | None:
@@ -294,6 +295,15 @@ def number(node: ast.expr) -> Any:
         case ast.BinOp(op=ast.Sub(), left=left, right=right):
             return number(left) - number(right)
     raise Refused("a dtype makes constants; to_float32(x) and the like convert")
+
+
+def _by_number(definition: Callable[..., Any], nodes: list[ast.expr]) -> Callable[..., Any]:
+    """A scalar definition, or what it says that it is if the last operand is this number: what LLVM need not find."""
+    known = getattr(definition, "by_number", None)
+    match nodes[-1:]:
+        case [ast.Call(func=ast.Name(id=name), args=[value])] if known is not None and name in DTYPES:
+            return known.get(number(value), definition)
+    return definition
 
 
 def buffer_of(nodes: list[ast.expr]) -> tuple[int, np.dtype[Any]]:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.registers import BOOL, INT64, ArrayKind, Register, storage
+from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant, storage
 
 
 class Written(NamedTuple):
@@ -25,9 +25,11 @@ class Written(NamedTuple):
 
 def written(index: ast.expr, step: int) -> Written:
     """Read an index off its text, if it grows by this much from each lane to the next."""
+    if step > 1:
+        terms: list[str] = []
+        beside = _add_terms(index, terms)
+        return Written(" + ".join(terms), beside, step)
     match index:
-        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as beside)) if 0 <= beside < step:
-            return Written(ast.dump(left), beside, step)
         case ast.BinOp(
             left=ast.BinOp(left=ast.Constant(value=int() as beside), op=ast.Sub(), right=start),
             op=ast.Add(),
@@ -37,17 +39,28 @@ def written(index: ast.expr, step: int) -> Written:
     return Written(ast.dump(index), 0, step)
 
 
+def _add_terms(index: ast.expr, terms: list[str]) -> int:
+    """Append the terms of a sum that are no numbers; return the sum of those that are."""
+    match index:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _add_terms(left, terms) + _add_terms(right, terms)
+        case ast.Constant(value=int() as beside):
+            return beside
+    terms.append(ast.dump(index))
+    return 0
+
+
 def overlap(places: set[Written], most: int | None) -> bool:
     """Whether different places may be one element.
 
-    They are not if they stand beside each other in steps that hold them all, or further apart than a loop of `most`
+    They are not if they stand closer to each other than the steps between lanes, or further apart than a loop of `most`
     iterations goes.
     """
     if len({(p.text, p.step) for p in places}) > 1:
         return True
-    if all(p.step > 1 for p in places):
-        return False
     besides = sorted(p.beside for p in places)
+    if all(p.step > 1 for p in places):
+        return any(besides[-1] - besides[0] >= p.step for p in places)
     return any(most is None or high - low < most for low, high in pairwise(besides))
 
 
@@ -59,6 +72,8 @@ class LaneState(NamedTuple):
     places, stored : per slot its places, and which slots are written.
     assigned, given : the names that the body assigns, and what those mean that it assigns once.
     within : how many lanes there are before a bound, by the condition that says which.
+    active : how many lanes there are, if the mask leaves out the last ones only.
+    wide : masks of vectors that hold all elements between the lanes, by their text.
     some : of a piece of an array, whether any lane is in it; None of what is not in pieces.
     """
 
@@ -71,6 +86,8 @@ class LaneState(NamedTuple):
     assigned: set[str]
     given: dict[str, ast.expr]
     within: dict[str, Register]
+    active: Register | None
+    wide: dict[str, str]
     some: Register | None = None
 
 
@@ -79,7 +96,43 @@ class LaneMemory(Expressions):
 
     _lanes: LaneState | None = None
     close = 0
-    """Accesses in close steps that need no mask: under one, elements would be gathered."""
+    """Accesses in close steps that are fast without a mask only: under one, elements are gathered."""
+    has_masks = False
+    """Whether the processor has masks that loops compute, for long vectors; others branch for each element."""
+
+    def _among_steps(self, order: str, count: Register, lanes: int) -> str:
+        """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""
+        some = self.spread(Register(self.register(f"trunc {count.typed} to i32"), np.dtype(np.int32)), lanes)
+        steps = ", ".join(f"i32 {i}" for i in range(lanes))
+        return self.register(f"icmp {order} {some.type} <{steps}>, {some.text}")
+
+    def _between(self, kind: ArrayKind, step: int, stored: bool) -> str | None:
+        """The mask of a vector that holds all elements between the lanes; None if the lanes' mask is of another kind.
+
+        What is read may be all of them up to the last lane; what is stored are those of the lanes.
+        """
+        lanes = self._lanes
+        assert lanes is not None
+        last, whole = (lanes.width - 1) * step, lanes.width * step
+        wide = self.has_masks and kind.dtype.itemsize >= 4
+        wide &= step & (step - 1) == 0 or (step == 3 and not stored)  # LLVM takes other masks apart
+        own = ", ".join(f"i1 {'false' if (i % step if stored else i > last) else 'true'}" for i in range(whole))
+        if not lanes.mask:
+            self.close += not wide
+            return f"<{own}>"
+        if lanes.active is None or not wide:
+            return None
+        key = f"{step} stored" if stored else f"{step}"
+        if key not in lanes.wide:
+            end = self.write("mul", INT64, lanes.active, constant(step, INT64))
+            if stored:
+                reached = self._among_steps("slt", end, whole)
+                lanes.wide[key] = self.register(f"and <{whole} x i1> {reached}, <{own}>")
+            else:
+                lanes.wide[key] = self._among_steps(
+                    "slt", self.write("sub", INT64, end, constant(step - 1, INT64)), whole
+                )
+        return lanes.wide[key]
 
     def _strided(self, base: Register, step: int) -> Register:
         """The places of all lanes."""
@@ -111,14 +164,12 @@ class LaneMemory(Expressions):
         lanes = self._lanes
         assert lanes is not None
         width, whole = lanes.width, step * lanes.width
-        if lanes.mask or kind.dtype == BOOL or step > CLOSE:
+        mask = None if kind.dtype == BOOL or step > CLOSE else self._between(kind, step, stored=False)
+        if mask is None:
             return self._gather_lanes(container, kind, self._strided(base, step))
-        self.close += 1
         address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
-        last = (width - 1) * step
-        mask = ", ".join(f"i1 {'true' if i <= last else 'false'}" for i in range(whole))
-        arguments = f"ptr {address}, i32 {align}, <{whole} x i1> <{mask}>, {vector} zeroinitializer"
+        arguments = f"ptr {address}, i32 {align}, <{whole} x i1> {mask}, {vector} zeroinitializer"
         loaded = self.register(f"call {vector} @{self._masked('load', kind, whole)}({arguments}),{scopes}")
         chosen = ", ".join(f"i32 {i * step}" for i in range(width))
         text = self.register(f"shufflevector {vector} {loaded}, {vector} poison, <{width} x i32> <{chosen}>")
@@ -176,19 +227,18 @@ class LaneMemory(Expressions):
         lanes = self._lanes
         assert lanes is not None
         width, whole = lanes.width, step * lanes.width
-        if lanes.mask or kind.dtype == BOOL or step > CLOSE:
+        mask = None if kind.dtype == BOOL or step > CLOSE else self._between(kind, step, stored=True)
+        if mask is None:
             self._scatter_lanes(container, kind, self._strided(base, step), value)
             return
-        self.close += 1
         if value.lanes == 1:
             value = self.spread(value, width)
         address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
-        mask = ", ".join(f"i1 {'false' if i % step else 'true'}" for i in range(whole))
         places = ", ".join(f"i32 {'poison' if i % step else i // step}" for i in range(whole))
         wide = self.register(f"shufflevector {value.typed}, {value.type} poison, <{whole} x i32> <{places}>")
         name = self._masked("store", kind, whole)
-        self.line(f"call void @{name}({vector} {wide}, ptr {address}, i32 {align}, <{whole} x i1> <{mask}>),{scopes}")
+        self.line(f"call void @{name}({vector} {wide}, ptr {address}, i32 {align}, <{whole} x i1> {mask}),{scopes}")
 
     def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
         """Write elements at places with gaps between them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -145,9 +145,14 @@ def emit(module: Any, symbol: str, few_passes: bool = False) -> bytes:
 
     With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth.
     """
-    with _lock, _few_passes() if few_passes else nullcontext():
-        software_fma.spell_out(module, target_machine())
-        code = bytes(target_machine().emit_object(module))
+    with _lock:
+        _switch(few_passes)
+        try:
+            software_fma.spell_out(module, target_machine())
+            code = bytes(target_machine().emit_object(module))
+        finally:
+            if not _batches:
+                _switch(few=False)
     return image.link(code, symbol) or code
 
 
@@ -169,20 +174,33 @@ The first three change the code; without the others it is the same, byte by byte
 """
 
 
-@contextmanager
-def _few_passes() -> Iterator[None]:
-    """Leave out the choice of new induction variables, and orders of instructions, which processors find themselves;
-    and what finds nothing to do.
-    """
-    from llvmlite import binding
+_batches: list[None] = []
+_switched: list[None] = []
 
-    for switch in _LEFT_OUT:
-        binding.set_option("twingrad", switch)
+
+@contextmanager
+def batch() -> Iterator[None]:
+    """Kernels that are emitted in this block throw LLVM's switches once, which takes 0.2 ms, and not for each."""
+    _batches.append(None)
     try:
         yield
     finally:
-        for switch in _LEFT_OUT.values():
+        with _lock:
+            _batches.pop()
+            if not _batches:
+                _switch(few=False)
+
+
+def _switch(few: bool) -> None:
+    """Leave out the choice of new induction variables, and orders of instructions, which processors find themselves;
+    and what finds nothing to do; or nothing of it.
+    """
+    if few is not bool(_switched):
+        from llvmlite import binding
+
+        for switch in _LEFT_OUT if few else _LEFT_OUT.values():
             binding.set_option("twingrad", switch)
+        _switched[:] = [None] * few
 
 
 def parse(text: str) -> Any:

@@ -14,14 +14,14 @@ unspecified, so a definition never lets them reach a result that is not NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 __all__ = [
-    "Value", "absolute", "beyond", "bits", "ceil", "constant", "convert", "copysign", "dtype_of", "evaluate",
-    "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "remainder", "repeat_while", "rint",
+    "Value", "absolute", "beyond", "bits", "by_number", "ceil", "constant", "convert", "copysign", "dtype_of",
+    "evaluate", "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "remainder", "repeat_while", "rint",
     "select", "shl", "sqrt", "transfer_sign", "trunc", "trunc_divide",
 ]  # fmt: skip
 
@@ -46,6 +46,15 @@ def evaluate(definition: Callable[..., Value], *arrays: np.ndarray) -> Value:
 
 def _is_numpy(x: Value) -> bool:
     return isinstance(x, (np.ndarray, np.generic))
+
+
+def by_number(definition: Callable[..., Value], last: Mapping[float, Callable[..., Value]]) -> Callable[..., Value]:
+    """Return a definition that kernels call by others, where their text says that the last operand is such a number.
+
+    The bits are the same; LLVM need not find out what is left of the definition.
+    """
+    definition.by_number = last  # type: ignore[attr-defined]
+    return definition
 
 
 def dtype_of(x: Value) -> np.dtype[Any]:

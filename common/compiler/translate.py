@@ -14,14 +14,15 @@ dtypes. Nothing is checked when it runs: neither indices nor sizes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
 from common.compiler.expressions import buffer_of
+from common.compiler.llvm_engine import cpu
 from common.compiler.registers import INT64, WORDS, Refused, Register, constant
-from common.compiler.syntax_tree import parts
+from common.compiler.syntax_tree import names, parts
 from common.compiler.vectors import Vectors
 
 
@@ -34,8 +35,9 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_progr
     symbol : name of the only exported function of the module.
     resolve : ``resolve(name)``: the scalar definition or `common.compiler.machine_functions.MachineFunction` of that
         name.
-    one_program : whether the kernel was written for one program. The iterations of such a loop under a condition depend
-        on each other: LLVM's pipeline takes more than half of the time to compile it, for code that is as fast.
+    one_program : whether the kernel was written for one program, to run here. The iterations of such a loop under a
+        condition depend on each other: LLVM's pipeline takes more than half of the time to compile it, for code that
+        is as fast. What follows the form for the sizes of the traced call is written in the shortest way.
 
     Raises
     ------
@@ -46,12 +48,16 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_progr
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, vectors=True)
-            kernel.one_program = one_program
+            kernel.one_program, kernel.has_masks = one_program, one_program and "+avx512vl" in cpu()[1]
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 text = _KernelWriter(function, symbol, resolve, vectors=False).text(function, symbol)
             return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
+
+
+_FIRST_SCOPE = 500_000
+"""The least number of metadata of accesses, above those of `llvmlite.ir` and below those of loops."""
 
 
 class Statements(Vectors):
@@ -129,6 +135,7 @@ class Statements(Vectors):
             self.statements(statements)
             ends += self.leave()
         self.join(ends)
+        self.rare |= self.one_program and _is_special(node)
 
     def _while(self, node: ast.While) -> None:
         _refuse_else(node)
@@ -164,7 +171,7 @@ class Statements(Vectors):
             self.statements(node.body)
             # a loop that may end the kernel is made for what is rare
             inner = any(isinstance(part, (ast.For, ast.While, ast.Return)) for part in parts(node) if part is not node)
-            self.complete &= inner or self.calls > before
+            self.complete &= inner or self.calls > before or self.rare
 
         def advance() -> None:
             # a count by one stays below stop, so it does not wrap
@@ -198,7 +205,9 @@ class Statements(Vectors):
 class _KernelWriter(Statements):
     def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
         module = ir.Module(symbol)
-        super().__init__(module, resolve, _scopes(module, sorted(_written(function))), vectors)
+        scopes, lines = _scopes(symbol, _written(function))
+        super().__init__(module, resolve, scopes, vectors)
+        self.notes += lines
 
     def text(self, function: ast.FunctionDef, symbol: str) -> str:
         """The module."""
@@ -229,6 +238,13 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {
 }
 
 
+def _is_special(node: ast.If) -> bool:
+    """Whether a kernel ends there for the sizes of the traced call: what follows is for others."""
+    if not (isinstance(node.body[-1], ast.Return) and ast.unparse(node.body[-1]) == "return 0"):
+        return False
+    return all(isinstance(part.ops[0], ast.Eq) for part in parts(node.test) if isinstance(part, ast.Compare))
+
+
 def _refuse_else(node: ast.For | ast.While) -> None:
     if node.orelse:
         raise Refused("a loop has no else")
@@ -245,39 +261,38 @@ def _is_of_sizes(node: ast.For) -> bool:
 
 def _assigned(node: ast.stmt) -> list[str]:
     """The names that are assigned inside a statement, in the order of the text."""
-    names = (part.id for part in parts(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(name.id for name in names(node) if isinstance(name.ctx, ast.Store)))
 
 
-def _written(function: ast.FunctionDef) -> Iterator[int]:
-    """The slots of buffers to whose elements something is assigned."""
+def _written(function: ast.FunctionDef) -> list[int]:
+    """The slots of buffers to whose elements something is assigned, in order."""
     slots: dict[str, set[int]] = {}
+    stored = set[str]()
     for node in parts(function):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="buffer"), args=nodes)):
-                slots.setdefault(name, set()).add(buffer_of(nodes)[0])
-    found = set[int]()
-    for node in parts(function):
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                found |= slots.get(name, set())
-    return iter(found)
+        if type(node) is ast.Subscript:
+            if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+                stored.add(node.value.id)
+        elif type(node) is ast.Assign:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="buffer"), args=nodes)):
+                    slots.setdefault(name, set()).add(buffer_of(nodes)[0])
+    return sorted({slot for name in stored for slot in slots.get(name, ())})
 
 
-def _scopes(module: ir.Module, written: list[int]) -> dict[int | None, str]:
+def _scopes(symbol: str, written: list[int]) -> tuple[dict[int | None, str], list[str]]:
     """Metadata that tells LLVM that an access cannot overlap one to another slot that is written somewhere.
 
     All slots that are only read share one scope: nothing has to be known between two loads, and the metadata
-    grows with (slots written) instead of (slots)**2.
+    grows with (slots written) instead of (slots)**2. Returns it per slot, and the lines that define it.
     """
-    domain = module.add_metadata([ir.MetaDataString(module, module.name)])
-    scope_of = {
-        slot: module.add_metadata([ir.MetaDataString(module, f"{module.name}:{slot}"), domain])
-        for slot in [None, *written]
-    }
+    slots: list[int | None] = [None, *written]
+    scopes = {slot: f"!{_FIRST_SCOPE + i}" for i, slot in enumerate(slots, 1)}
+    lines = [f'!{_FIRST_SCOPE} = !{{!"{symbol}"}}']
+    lines += [f'{scope} = !{{!"{symbol}:{slot}", !{_FIRST_SCOPE}}}' for slot, scope in scopes.items()]
     found: dict[int | None, str] = {}
-    for slot, scope in scope_of.items():
-        own = module.add_metadata([scope])
-        others = module.add_metadata([other for key, other in scope_of.items() if key != slot])
-        found[slot] = f", !alias.scope {own.get_reference()}, !noalias {others.get_reference()}"
-    return found
+    for i, (slot, scope) in enumerate(scopes.items()):
+        own = _FIRST_SCOPE + len(slots) + 1 + 2 * i
+        others = ", ".join(other for key, other in scopes.items() if key != slot)
+        lines += [f"!{own} = !{{{scope}}}", f"!{own + 1} = !{{{others}}}"]
+        found[slot] = f", !alias.scope !{own}, !noalias !{own + 1}"
+    return found, lines

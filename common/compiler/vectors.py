@@ -7,7 +7,7 @@ given once, such as ``c = k + i``, may stand for a place. Slots that are only re
 ``x[k[i]]``, or in steps whose length is not in the text, ``x[i * n]``. Each operation does in every lane what it does
 for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
 nothing outside is read or written. What computes much per element goes by masked vectors from the beginning, unless it
-reads or writes elements that are close to each other. A number
+reads or writes elements in steps for which there are no fast masks. A number
 of iterations that the text says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
@@ -31,7 +31,7 @@ from common.compiler.control_flow import BasicBlock
 from common.compiler.lane_memory import LaneMemory, LaneState, Written, overlap, written
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
-from common.compiler.syntax_tree import parts
+from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 
 BYTES = 64
@@ -56,13 +56,14 @@ class Vectors(LaneMemory, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
     _outside: _Outside | None = None
+    rare = False
+    """Whether other sizes than those of the traced call are needed to come here."""
 
     def vector_loop(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
         """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
         if not all(map(_is_simple, node.body)):
             return False
-        names = [part for part in parts(node) if isinstance(part, ast.Name)]
-        assigned = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+        assigned = {name.id for name in names(node) if isinstance(name.ctx, ast.Store)}
         if not assigned.isdisjoint(self.variables):
             return False
         mark = self.mark()
@@ -88,8 +89,9 @@ class Vectors(LaneMemory, ABC):
             return self.variables[counter]
 
         def body(width: int, masked: bool) -> None:
-            mask = self._mask(now(), stop, width) if masked else ""
-            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {})
+            count = self._bounded(self.write("sub", INT64, stop, now()), "slt", width) if masked else None
+            mask = "" if count is None else self._among_steps("slt", count, width)
+            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {}, count, {})
             steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
@@ -119,6 +121,8 @@ class Vectors(LaneMemory, ABC):
             for first in few:
                 self.variables[counter] = constant(first, INT64)
                 body(lanes, masked=False)
+        elif self.rare:  # half of the code, which is slower by a few percent
+            walk(lanes, stop, masked=True)
         else:
             mark, before, close = self.mark(), self.cost, self.close
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
@@ -158,28 +162,18 @@ class Vectors(LaneMemory, ABC):
         return held
 
     def _count_lanes(self, node: ast.For) -> int:
-        names = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
-        kinds = [self.variables[name].kind for name in names if name in self.variables]
+        used = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
+        kinds = [self.variables[name].kind for name in used if name in self.variables]
         dtypes = [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
         return min(BYTES // max(sizes), MOST)
 
-    def _mask(self, now: Register, stop: Register, lanes: int) -> str:
-        rest = self._bounded(self.write("sub", INT64, stop, now), "slt", lanes)
-        return self._among_steps("slt", rest, lanes)
-
     def _bounded(self, value: Register, order: str, bound: int) -> Register:
         """A number, or a bound that it is beyond."""
         within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
         return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
-
-    def _among_steps(self, order: str, count: Register, lanes: int) -> str:
-        """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""
-        some = self.spread(Register(self.register(f"trunc {count.typed} to i32"), np.dtype(np.int32)), lanes)
-        steps = ", ".join(f"i32 {i}" for i in range(lanes))
-        return self.register(f"icmp {order} {some.type} <{steps}>, {some.text}")
 
     def order(self, order: str, x: Register, y: Register) -> Register:
         """How two values compare; the index of the loop and a number as the lanes from its first one on."""
@@ -214,11 +208,11 @@ class Vectors(LaneMemory, ABC):
     def _read_under(self, mask: Register, element: ast.Subscript, some: Register | None) -> Register:
         lanes = self._lanes
         assert lanes is not None
-        if lanes.assigned.isdisjoint(part.id for part in parts(element.slice) if isinstance(part, ast.Name)):
+        if lanes.assigned.isdisjoint(part.id for part in names(element.slice)):
             raise OneByOne("a place that does not move is read without a mask")
         if lanes.mask:
             mask = self.write("and", BOOL, mask, Register(lanes.mask, BOOL, None, lanes.width))
-        self._lanes = lanes._replace(mask=mask.text, some=some)
+        self._lanes = lanes._replace(mask=mask.text, active=None, some=some)
         value = self.expression(element)
         self._lanes = lanes
         return value
@@ -287,8 +281,7 @@ class Vectors(LaneMemory, ABC):
         """The place of the first lane, and how far it is from each lane to the next."""
         lanes = self._lanes
         assert lanes is not None
-        names = {part.id for part in parts(node) if isinstance(part, ast.Name)}
-        if not names & lanes.assigned:
+        if lanes.assigned.isdisjoint(part.id for part in names(node)):
             return self.integer(node), 0
         match node:
             case ast.Name(id=name) if name == lanes.name:
@@ -332,24 +325,23 @@ class Vectors(LaneMemory, ABC):
 
 def _given_once(node: ast.For) -> dict[str, ast.expr]:
     """Names that the body of a loop assigns once, with their expressions."""
-    stores = Counter(p.id for p in parts(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
+    stores = Counter(name.id for name in names(node) if isinstance(name.ctx, ast.Store))
     lets = [part for part in node.body if isinstance(part, ast.Assign)]
     return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
 
 
 def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
     """Whether a place depends on elements; LLVM has other ways to read every other element, or rows from the end."""
-    names = [part.id for part in parts(index) if isinstance(part, ast.Name)]
     elements = any(isinstance(part, ast.Subscript) for part in parts(index))
-    return elements or any(_is_data(given[name], given) for name in names if name in given)
+    return elements or any(_is_data(given[name.id], given) for name in names(index) if name.id in given)
 
 
 def _is_stepped(index: ast.expr, lanes: LaneState) -> bool:
     """Whether places are so far apart as a number says that is known when the kernel runs."""
     products = [part for part in parts(index) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)]
-    names = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
+    pairs = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
     moving = {lanes.name, *lanes.given}
-    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in names)
+    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in pairs)
 
 
 _WRAPPED = Written("accumulators", 0, 0)

@@ -21,6 +21,7 @@ from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
+from common.core.garbage import collecting_later
 from common.core.int_arguments import callable_argument, members, shown
 from common.core.pickling import MadeCallable
 from common.core.python_numbers import check_range, is_foreign, taken
@@ -277,6 +278,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         """
         return Into(self, out)
 
+    @collecting_later()
     def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[CompiledTrace, Any]:
         """A trace that serves the call, made if there is none, and its plan."""
         signature = (structure, history, *map(kind, leaves))

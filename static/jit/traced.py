@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.core import mode
-from common.core.garbage import collecting_later
 from common.core.lazy import cached_property
 from common.core.source_lines import user_frame
 from common.core.tree import LEAF, count_leaves, nester, taker
@@ -60,7 +59,6 @@ class CompiledTrace(TracedFunction):
     runs : how many calls it has served, if it has decisions.
     """
 
-    @collecting_later()
     def __init__(
         self, owner: Described, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None
     ) -> None:

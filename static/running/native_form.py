@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from common.compiler.host_kernels import MARK
+from common.compiler.llvm_engine import batch
 from common.runtime.program_plan import ProgramPlan
 from static.graph import Node
 from static.lowering.ir.control_steps import Act
@@ -81,7 +82,8 @@ class NativeForm:
             whole = len(fixed) == len(shape)
             self.allocators.append(program.memory.allocator(position, fixed, x.dtype) if whole else None)
         emitter = Emitter(native, count, program.address)
-        emitter.program(frame, layout, range(len(native.frame)))
+        with batch():
+            emitter.program(frame, layout, range(len(native.frame)))
         self.calls, self.observed, self._addresses = emitter.calls, emitter.observed, emitter.addresses
         self._acts = any(call.source.startswith(MARK) for call in frame.all_calls())
         self._acts |= any(isinstance(of, Act) for of, _ in self._addresses)

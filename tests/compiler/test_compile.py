@@ -12,8 +12,10 @@ import pytest
 from common.compiler import compile as compile_module
 from common.compiler import environment_stamp as stamp_module
 from common.compiler import llvm_engine
-from common.compiler.compile import add_namespace, compile_kernel, define_scalar, make_key
+from common.compiler.compile import add_namespace, compile_kernel, define_scalar, llvm_text, make_key
+from common.compiler.primitives import evaluate
 from common.core.errors import CompileError
+from common.core.op import REGISTRY
 from tests.compiler.kernels import ADD, run_kernel
 
 DTYPES = [
@@ -247,6 +249,61 @@ def test_the_stamp_follows_files_versions_and_the_processor(monkeypatch, tmp_pat
     os.utime(file, ns=(0, 0))
     assert stamp_module._mark(file) != before
     assert stamp_module.stamp(stamp_module.hashed_files()) == first
+
+
+def test_files_that_decide_what_kernels_mean_are_looked_at_once(monkeypatch):
+    stamp_module.hashed_files()
+    with monkeypatch.context() as patch:
+        patch.setattr(stamp_module, "_hashed", {})
+        afresh = stamp_module.package_files()
+    seen, scan = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: seen.append(str(path)) or scan(path))
+    assert stamp_module.package_files() == afresh
+    assert seen
+    assert not any(f"{os.sep}common{os.sep}{name}" in path for path in seen for name in stamp_module.HASHED)
+
+
+def test_kernels_of_a_batch_throw_the_switches_of_llvm_once(monkeypatch):
+    from llvmlite import binding
+
+    module, thrown, throw = llvm_engine.parse("define i32 @f() {\n ret i32 0\n}\n"), [], binding.set_option
+    monkeypatch.setattr(binding, "set_option", lambda name, option: thrown.append(option) or throw(name, option))
+    with llvm_engine.batch():
+        for few in (True, True, False, True):
+            llvm_engine.emit(module, "f", few)
+    changed = len(llvm_engine._LEFT_OUT)
+    assert len(thrown) == 4 * changed
+    llvm_engine.emit(module, "f", few_passes=True)
+    assert len(thrown) == 6 * changed
+    assert set({option.partition("=")[0]: option for option in thrown}.values()) == {*llvm_engine._LEFT_OUT.values()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("number", [0, 0.5, 1, 2, 3])
+def test_powers_that_the_text_says_are_those_of_the_definition(number, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "i" and number == 0.5:
+        return
+    edges = (
+        [0, 1, -1, 2, -3, 7] if dtype.kind == "i" else [0.0, -0.0, 1, -1, 1.5, np.inf, -np.inf, np.nan, 5e-324, 3e38]
+    )
+    x = np.concatenate([np.array(edges).astype(dtype), np.random.default_rng(0).normal(size=40).astype(dtype)])
+    source = f"""def raised(bufs, args):
+    x = buffer(bufs, 0, {dtype})
+    y = buffer(bufs, 1, {dtype})
+    for i in range(args[0]):
+        y[i] = pow(x[i], {dtype}({dtype.type(number)}))
+    return 0
+"""
+    y = np.zeros_like(x)
+    assert run_kernel(compile_kernel(source, "raised"), [x, y], [x.size]) == 0
+    expected = evaluate(REGISTRY["pow"].scalar, x, np.full_like(x, number))
+    assert (
+        np.isnan(y) & np.isnan(expected) | (y.view(f"u{dtype.itemsize}") == expected.view(f"u{dtype.itemsize}"))
+    ).all()
+    text = llvm_text(source, "raised")
+    assert "fdiv" not in text
+    assert "pow" not in text
 
 
 def test_the_environment_is_kept_under_its_stamp(fresh_cache):

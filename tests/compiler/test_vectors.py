@@ -62,6 +62,13 @@ IN_STEPS = {
     ),
     "a column": "w = n // 9\nfor i in range(w):\n    y[i] = add(x[3 + i * w], x[w * i])",
     "lanes of a column": "w = n // 9\nfor i in range(w):\n    c = 1 + i\n    y[i & 15] = add(y[i & 15], x[c * w])",
+    "pairs that compute much": (
+        "for i in range(n // 2):\n    t = tanh(exp(sin(x[i * 2 + 1])))\n    y[i * 2] = add(t, x[i * 2])\n"
+        "    y[1 + i * 2] = t"
+    ),
+    "rows of eight, numbers first": (
+        "for i in range(n // 8):\n    d[3 + i * 8] = d[i * 8 + 7]\n    d[7 + i * 8] = to_float64(x[i * 8])"
+    ),
     "a row of wide elements": "for i in range(n // 2):\n    c = i + 3\n    d[1 + c * 2] = d[1 + c * 2 + 1]",
 }
 IN_LANES = {
@@ -84,6 +91,7 @@ IN_ORDER = {
     "lanes of another width": "for i in range(n):\n    y[i & 7] = add(y[i & 7], x[i])",
     "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
     "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
+    "places in steps that meet, numbers first": "for i in range(n // 2):\n    x[2 + i * 2] = x[i * 2]",
     "places in steps that meet": "for i in range(n // 2):\n    x[i * 2 + 2] = x[i * 2]",
     "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",
     "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
@@ -150,6 +158,25 @@ def test_steps_of_a_known_length_are_gathered(name):
     module, complete = _translated(source_of(IN_STEPS[name]), "loop", "loop")
     assert complete
     assert "llvm.masked.gather" in str(module)
+
+
+FOR_OTHERS = (
+    "if n == 3:\n    for i in range(n):\n        y[i] = x[i]\n    return 0\n"
+    "for i in range(n):\n    y[i] = add(x[i], x[i])\n"
+    "for i in range(n):\n    d[i & 15] = add(d[i & 15], to_float64(x[i]))"
+)
+
+
+def test_what_is_for_other_sizes_goes_by_masked_vectors_only():
+    text = str(_translated(source_of(FOR_OTHERS), "loop", "loop", True)[0])
+    assert text.count("store <16 x float>") == 1  # for the sizes of the call
+    assert text.count("call void @llvm.masked.store.v16f32") == 1  # for others
+    address, by_python = compile_kernel(source_of(FOR_OTHERS), "loop"), python_kernel(source_of(FOR_OTHERS), "loop")
+    for n in (0, 1, 3, 5, 16, 17, 40, 64):
+        expected, found = arrays(), arrays()
+        assert by_python(expected, [n]) == run_kernel(address, found, [n]) == 0
+        for a, b in zip(expected, found, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
 
 
 @pytest.mark.parametrize("name", IN_LANES)

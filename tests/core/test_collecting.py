@@ -11,6 +11,7 @@ import dynamic
 import dynamic.utils.data
 import static
 from common.core.garbage import collecting_later, collecting_now
+from static.running.executable import Executable
 
 
 @pytest.fixture(params=[True, False])
@@ -50,6 +51,21 @@ def test_a_search_that_outlives_the_trace_leaves_the_collector_on():
     trace.close()
     search.close()
     assert gc.isenabled()
+
+
+def test_all_kernels_of_a_first_call_are_compiled_without_the_collector(state, monkeypatch):
+    seen, address = [], Executable.address
+
+    def watched(*args):
+        seen.append(gc.isenabled())
+        return address(*args)
+
+    monkeypatch.setattr(Executable, "address", watched)
+    f = static.function(lambda x: (x.sin().sum(0), x.cumsum(1)))
+    f(np.ones((2, 3), np.float32))
+    assert len(seen) > 1
+    assert not any(seen)
+    assert gc.isenabled() is state
 
 
 X = np.ones((2, 3), np.float32)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.compiler.primitives import absolute, constant, dtype_of, select
+from common.compiler.primitives import absolute, by_number, constant, dtype_of, select
+from common.compiler.primitives import sqrt as root
 from common.core.op import Op
 from common.core.python_numbers import weak
 from common.kernels.math import elementary as e
@@ -119,8 +120,13 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
     return where(zero, 0, g * where(zero, 0, y * factor))
 
 
+_POWERS = {
+    0: lambda a, _: constant(1, a), 0.5: lambda a, _: root(a), 1: lambda a, _: a,
+    2: lambda a, _: a * a, 3: lambda a, _: (a * a) * a,
+}  # fmt: skip
+
 pow = elementwise(
-    "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
+    "pow", by_number(lambda a, b: e.pow(a, b), _POWERS), (_pow_base, _pow_exponent),
     draw=positive, versions=(1, 2, 3, 0.5, -1, -2), neutral=((1, 1),),
     costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value; of "
         "float32 -2 is 1/x^2, rounded once. "
