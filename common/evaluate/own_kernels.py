@@ -99,6 +99,24 @@ def _bordered(name: str, sign: int) -> Callable[..., OwnKernel]:
     return made
 
 
+def _others(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (shape,) = shapes
+    if attrs["dim"] != len(shape) - 1:
+        return None
+    return _small("others", shape, dtype, prod(shape[:-1]), shape[-1])._replace(held=shape[-1])
+
+
+def _shuffled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
+    ((*lead, c, h, w),), r = shapes, attrs["r"]
+    found = (*lead, c // (r * r), h * r, w * r)
+    return _small("shuffled", found, dtype, prod(found[:-2]), r, h, w)
+
+
+def _unshuffled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
+    ((*lead, c, h, w),), r = shapes, attrs["r"]
+    return _small("unshuffled", (*lead, c * r * r, h // r, w // r), dtype, prod((*lead, c)), r, h // r, w // r)
+
+
 def _middle(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
     (shape,), skip = shapes, attrs["skip"]
     rows, n = prod(shape[:-1]), shape[-1]
@@ -108,6 +126,7 @@ def _middle(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> O
 
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
-    "middle": _middle, "reflected": _bordered("reflected", 1), "unreflected": _bordered("unreflected", -1),
+    "middle": _middle, "others": _others, "reflected": _bordered("reflected", 1),
+    "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
 """By names."""

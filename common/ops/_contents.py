@@ -26,7 +26,8 @@ CONTENTS = {
         "adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d "
         "max_pool3d max_unpool1d max_unpool2d max_unpool3d |",
     "image.pooling": "| unpool",
-    "image.shuffle": "channel_shuffle pixel_shuffle pixel_unshuffle |",
+    "image.shuffle":
+        "channel_shuffle pixel_shuffle pixel_unshuffle | pixel_shuffle pixel_unshuffle",
     "image.windows": "| columns from_columns window_add window_amax window_max window_sum",
     "index.advanced_keys": "",
     "index.bags": "embedding_bag |",
@@ -144,7 +145,7 @@ CONTENTS = {
     "reduce.normalization": "batch_norm group_norm normalize rms_norm |",
     "reduce.norms": "norm renorm | norm",
     "reduce.parts_of_a_dimension": "segment_reduce |",
-    "reduce.product": "prod | prod",
+    "reduce.product": "prod | prod product_of_others",
     "reduce.reductions": "amax amin mean sum | amax amin mean sum",
     "reduce.scans":
         "cummax cummin cumprod cumsum logcumsumexp | cummax cummin cumprod cumsum delay logcumsumexp recurrence",

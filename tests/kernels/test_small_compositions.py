@@ -100,3 +100,61 @@ def test_operands_of_other_layouts_and_dtypes():
         assert_all_same_bits([pad(turned, (2, 1), mode="reflect")], [pad(plain, (2, 1), mode="reflect")], "pad")
     assert dynamic.cross(dynamic.tensor([1, 0, 0]), dynamic.tensor([0, 1, 0])).tolist() == [0, 0, 1]
     assert pad(dynamic.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist() == [3, 2, 1, 2, 3, 2]
+
+
+@DTYPES
+@pytest.mark.parametrize(("shape", "r"), [((2, 8, 5, 6), 2), ((9, 3, 4), 3), ((1, 2, 4, 7, 3), 2)])
+def test_shuffled_pixels(shape, r, dtype):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    *lead, c, h, w = shape
+    apart = np.moveaxis(x.reshape(*lead, c // r**2, r, r, h, w), (-4, -3), (-3, -1))
+    expected = apart.reshape(*lead, c // r**2, h * r, w * r)
+
+    def of_ops(tw, x):
+        n = len(lead)
+        return (
+            x.reshape(*lead, c // r**2, r, r, h, w)
+            .permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+            .reshape(*lead, c // r**2, h * r, w * r)
+        )
+
+    found = check(lambda tw, x: tw.nn.functional.pixel_shuffle(x, r), of_ops, [x], 1e-6)
+    np.testing.assert_array_equal(np.asarray(found[0]), expected)
+    back = dynamic.nn.functional.pixel_unshuffle(dynamic.tensor(expected), r)
+    np.testing.assert_array_equal(back.numpy(), x)
+
+
+@DTYPES
+@pytest.mark.parametrize(("shape", "dim"), [((391, 256), 1), ((5, 7), 0), ((7,), 0), ((1,), 0), ((3, 2000), -1)])
+def test_products_of_others(shape, dim, dtype):
+    """Also where one element, or two, are 0; running products of float32 are held in float64."""
+    rng = np.random.default_rng(0)
+    x = (1 + 0.1 * rng.standard_normal(shape)).astype(dtype)
+    x.reshape(-1)[: 2 * (x.size > 4)] = 0
+    front = np.moveaxis(x, dim, -1)
+
+    def running(x):
+        y = np.cumprod(x.astype(np.float64), -1).astype(dtype)
+        return np.concatenate([np.ones_like(y[..., :1]), y[..., :-1]], -1)
+
+    expected = np.moveaxis(running(front) * running(front[..., ::-1])[..., ::-1], -1, dim)
+    for tw in (dynamic, static):
+        f = tw.function(tw.grad(lambda x, tw=tw: tw.prod(x, dim).sum()))
+        for _ in range(2):
+            assert_all_same_bits([f(x)], [expected], f"{shape}")
+
+
+@DTYPES
+def test_clamp_is_a_minimum_of_a_maximum(dtype):
+    """For bounds of every kind, numbers and elements: zeros of both signs, nan, in the wrong order."""
+    tiny = np.finfo(dtype).smallest_subnormal
+    values = [0.0, -0.0, 1.0, -1.0, tiny, -tiny, np.inf, -np.inf, np.nan, 0.5]
+    x, low, high = (a.ravel().astype(dtype) for a in np.meshgrid(values, values, values))
+    for tw in (dynamic, static):
+        expected = tw.function(lambda x, a, b, tw=tw: tw.minimum(tw.maximum(x, a), b))(x, low, high)
+        assert_all_same_bits([tw.function(lambda x, a, b, tw=tw: tw.clamp(x, a, b))(x, low, high)], [expected], "clamp")
+    for a in values:
+        for b in values:
+            line = np.array(values, dtype)
+            expected = dynamic.minimum(dynamic.maximum(dynamic.tensor(line), dtype(a)), dtype(b))
+            assert_all_same_bits([dynamic.clamp(dynamic.tensor(line), float(a), float(b))], [expected], f"{a}, {b}")

@@ -11,13 +11,19 @@ kernel                buffers        args                           result
 ``crossed``           a, b, out      outer, inner                   cross products of 3 components
 ``reflected``         x, out         outer, size, inner, l, r       x with l and r reflected elements before and after
 ``unreflected``       g, out         outer, size, inner, l, r       the sum of what each element of x has become
+``shuffled``          x, out         images, r, h, w                (r, r, h, w) of each as (h r, w r)
+``unshuffled``        x, out         images, r, h, w                and back
+``others``            x, out, held   outer, size                    per element of a row the product of those before
+                                                                    it times that of those after it
 ====================  =============  =============================  ==============================================
 
-A buffer that is not used ends each list. Status: always 0.
+Scratch of `size` elements, which the last one alone uses, ends each list. Status: always 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 __all__ = ["SOURCES"]
@@ -112,8 +118,46 @@ def _unreflected(dtype: Any) -> str:
 """
 
 
-SOURCES = {
+def _shuffled(dtype: Any, back: bool = False) -> str:
+    apart, joined = "(((o * r + a) * r + b) * h + i) * w + j", "((o * h + i) * r + a) * w * r + j * r + b"
+    to, source = (apart, joined) if back else (joined, apart)
+    return f"""{_head("unshuffled" if back else "shuffled", dtype, "x")}
+    r = args[1]
+    h = args[2]
+    w = args[3]
+    for o in range(args[0]):
+        for i in range(h):
+            for a in range(r):
+                for b in range(r):
+                    for j in range(w):
+                        out[{to}] = x[{source}]
+    return 0
+"""
+
+
+def _others(dtype: Any) -> str:
+    return f"""{_head("others", dtype, "x")}
+    held = buffer(bufs, 2, {dtype})
+    n = args[1]
+    for o in range(args[0]):
+        p = o * n
+        before = float64(1)
+        after = float64(1)
+        for i in range(n):
+            j = n - 1 - i
+            out[p + i] = to_{dtype}(before)
+            held[j] = to_{dtype}(after)
+            before = before * to_float64(x[p + i])
+            after = after * to_float64(x[p + j])
+        for i in range(n):
+            out[p + i] = out[p + i] * held[i]
+    return 0
+"""
+
+
+SOURCES: dict[str, Callable[[Any], str]] = {
     "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed, "reflected": _reflected,
-    "unreflected": _unreflected,
+    "unreflected": _unreflected, "others": _others, "shuffled": _shuffled,
+    "unshuffled": partial(_shuffled, back=True),
 }  # fmt: skip
 """The sources by their names, given the dtype."""

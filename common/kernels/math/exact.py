@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from common.compiler.primitives import (
     Value,
     absolute,
@@ -95,8 +97,17 @@ def frac(x: Value) -> Value:
 
 
 def clamp(x: Value, low: Value, high: Value) -> Value:
-    """Return ``minimum(maximum(x, low), high)``; ``high`` wins where low > high."""
-    return minimum(maximum(x, low), high)
+    """Return ``minimum(maximum(x, low), high)``; ``high`` wins where low > high.
+
+    What zeros and NaN of the bounds ask for is a number of each bound, which a loop with constant bounds makes once.
+    """
+    if not is_float(x):
+        return minimum(maximum(x, low), high)
+    nothing, least = -0.0, float(np.finfo(dtype_of(x)).smallest_subnormal)
+    added = select(low == low, select(bits(low) == 0, constant(0.0, x), nothing), low)  # +0 raises -0
+    raised = select(x < low, low, x + added)
+    border = select((high == 0.0) & (bits(high) < 0), constant(-least, x), high)  # -0 is below +0
+    return select(raised > border, high, raised + select(high == high, constant(nothing, x), high))
 
 
 def square(x: Value) -> Value:

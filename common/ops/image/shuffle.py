@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
+from common.core.op import Op
+from common.ops._define import composite
+from common.ops._samples import join, one
 from common.ops.shape.view import permute_, reshape
 
 
@@ -17,6 +19,33 @@ def _factor(op: str, x: Any, factor: Any, name: str) -> Any:
     if factor <= 0:
         raise ArgumentError(f"{op} expects a positive {name}, but got {factor}")
     return factor
+
+
+def _shuffled(x: Any, *, r: int) -> Any:
+    (*lead, c, h, w), n = x.shape, x.ndim - 3
+    apart = reshape(x, (*lead, c // (r * r), r, r, h, w))
+    y = permute_(apart, dims=(*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    return reshape(y, (*lead, c // (r * r), h * r, w * r))
+
+
+def _unshuffled(x: Any, *, r: int) -> Any:
+    (*lead, c, h, w), n = x.shape, x.ndim - 3
+    apart = reshape(x, (*lead, c, h // r, r, w // r, r))
+    y = permute_(apart, dims=(*range(n + 1), n + 2, n + 4, n + 1, n + 3))
+    return reshape(y, (*lead, c * (r * r), h // r, w // r))
+
+
+shuffled_: Op = composite(
+    "pixel_shuffle", _shuffled, (lambda g, r: unshuffled_(g, r=r),), inputs=("x",), reduce="shuffled",
+    samples=join(one(4, 2, 3, r=2), one(2, 9, 1, 2, r=3)), node_name="PixelShuffle",
+    doc="(..., c r^2, h, w) as (..., c, h r, w r).",
+)  # fmt: skip
+
+unshuffled_: Op = composite(
+    "pixel_unshuffle", _unshuffled, (lambda g, r: shuffled_(g, r=r),), inputs=("x",), reduce="unshuffled",
+    samples=join(one(1, 4, 6, r=2), one(2, 1, 3, 6, r=3)), node_name="PixelUnshuffle",
+    doc="(..., c, h r, w r) as (..., c r^2, h, w).",
+)  # fmt: skip
 
 
 def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
@@ -44,16 +73,13 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
              [2, 3]]])
     """
     r = _factor("pixel_shuffle", x, upscale_factor, "upscale_factor")
-    *lead, c, h, w = x.shape
+    c = x.shape[-3]
     if c % (r * r) != 0:
         raise ShapeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input.size(-3)={c} is not divisible by {r * r}"
         )
-    n = len(lead)
-    apart = reshape(x, (*lead, c // (r * r), r, r, h, w))
-    y = permute_(apart, dims=(*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return called(reshape(y, (*lead, c // (r * r), h * r, w * r)), "PixelShuffleBackward0")
+    return shuffled_(x, r=r)
 
 
 def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
@@ -76,15 +102,11 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
     tensor([0, 1, 2, 3])
     """
     r = _factor("pixel_unshuffle", x, downscale_factor, "downscale_factor")
-    *lead, c, h, w = x.shape
-    for name, size in (("height", h), ("width", w)):
+    for name, size in (("height", x.shape[-2]), ("width", x.shape[-1])):
         if size % r != 0:
             raise ShapeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not "
                              f"divisible by {r}")  # fmt: skip
-    n = len(lead)
-    apart = reshape(x, (*lead, c, h // r, r, w // r, r))
-    y = permute_(apart, dims=(*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return called(reshape(y, (*lead, c * (r * r), h // r, w // r)), "PixelUnshuffleBackward0")
+    return unshuffled_(x, r=r)
 
 
 def channel_shuffle(x: Any, groups: int) -> Any:
