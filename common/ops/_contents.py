@@ -166,7 +166,7 @@ CONTENTS = {
         "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
     "shape.padding": "constant_pad_nd pad | constant_pad_nd reflected unreflected",
     "shape.reorder":
-        "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll",
+        "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll rot90",
     "shape.repeat": "repeat repeat_interleave tile | repeat repeat_interleave",
     "shape.reshaping": "expand_as is_same_size ravel reshape_as sum_to_size t unflatten view_as |",
     "shape.slice_scatter": "select_scatter slice_scatter | overwrite slice_set",

@@ -48,6 +48,14 @@ flip_: Op = composite(
 )  # fmt: skip
 
 
+turned_: Op = composite(
+    "rot90", lambda x, *, turns, a, b: transpose(flip_(x, dims=(b if turns == 1 else a,)), a, b),
+    (lambda g, turns, a, b: turned_(g, turns=4 - turns, a=a, b=b),), inputs=("x",), node_name="Rot90",
+    samples=join(one(3, 4, turns=1, a=0, b=1), one(2, 3, 4, turns=3, a=2, b=0)),
+    doc="The plane of two dimensions turned by one or three right angles. d/dx: g turned back.",
+)  # fmt: skip
+
+
 def distinct_dims(dims: Any, ndim: int, op: str) -> tuple[int, ...]:
     """Non-negative dimensions, in the given order, each named once.
 
@@ -207,7 +215,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         return clone(x)
     if turns == 2:
         return flip_(x, dims=tuple(sorted((a, b))))
-    return transpose(flip_(x, dims=(b if turns == 1 else a,)), a, b)
+    return turned_(x, turns=turns, a=a, b=b)
 
 
 def movedim(x: Any, source: Any, destination: Any) -> Any:

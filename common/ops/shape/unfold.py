@@ -13,6 +13,7 @@ from common.ops._define import view
 from common.ops._samples import join, one
 from common.ops.index.advanced_keys import along
 from common.ops.index.coordinates import index_put_zeros
+from common.ops.shape.padding import constant_pad_
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import permute_, reshape
 from common.tensor.base import TensorBase
@@ -36,6 +37,12 @@ def _array(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
 def _rule(g: Any, x_shape: Any, dim: int, size: int, step: int) -> Any:
     """Each window's cotangent added to its elements, one window after the other."""
     order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
+    extent = x_shape[dim]
+    if step == size and type(extent) is int:  # windows lie side by side
+        taken = extent - extent % size
+        found = reshape(permute_(g, dims=order), (*x_shape[:dim], taken, *x_shape[dim + 1 :])) + 0.0
+        starts = (0,) * len(x_shape)
+        return found if taken == extent else constant_pad_(found, shape=x_shape, starts=starts, value=0)
     places = along(g.shape[dim], 1) * step + along(size, 0)
     if not isinstance(g, TensorBase):
         places = places.payload  # what rules are given, they return
