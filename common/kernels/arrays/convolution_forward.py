@@ -37,8 +37,10 @@ _SPREAD = 64 * SWATH
 """Elements of images that are copied apart by their steps, and places of windows there."""
 _DROPPED = 8
 """So many windows are dropped for each that is kept, times channels of the result, where that pays."""
-_MANY = 192
-"""Windows from which on the weights are copied to panels; fewer are multiplied with the weights where they lie."""
+_MANY, _MORE, _TALL = 192, 4096, 128
+"""Windows from which on the weights are copied to panels, and how many if they have so many rows: fewer windows are
+multiplied with the weights where these lie.
+"""
 _NARROW = 32
 """Windows that a thread multiplies at least, where the rows of the weights can be shared instead."""
 
@@ -87,7 +89,7 @@ def _where_they_lie(bias: bool) -> str:
     return f"""wp = w + 2 * pw
 reach = (kh - 1) * dh
 rows = min(oh, {_COPIED} // (c * wp) - reach)
-if packed and {is_flat("sh * sw == 1")} and rows > 0 and (wp - ow) * o <= {_DROPPED} * ow:
+if packed and near and {is_flat("sh * sw == 1")} and rows > 0:
 {indented(_STRIPS, 4)}    for task in range((groups * n * strips - part + step - 1) // step):
 {indented(_STRIP, 8)}        lines = some + reach
 {indented(padded("panel"), 8)}        for q in range(0, some * wp, swath):
@@ -190,7 +192,8 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     packed = f"""{indented(FEW, 4)}    columns = panel_width(x)
     height = panel_height(x)
     tall = (o + height - 1) // height * height
-    packed = n * lay >= {_MANY}
+    near = k > 1 and (w + 2 * pw - ow) * o <= {_DROPPED} * ow
+    packed = n * lay >= ({_MANY} if near or o < {_TALL} else {_MORE})
 """
     pack = f"""    if packed:
         for group in range(groups):
