@@ -181,6 +181,11 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
         if name.endswith("_") and (function := written_first.made(own, name)) is not None:
             space[name] = function
             return function
+        if name.startswith("_foreach_") and "." not in own:
+            foreach = importlib.import_module("common.api.foreach")
+            if (function := foreach.made(own, name)) is not None:
+                space[name] = function
+                return function
         if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         return absent.refuse(own, name)

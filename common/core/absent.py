@@ -134,9 +134,8 @@ PLACED: tuple[tuple[str, str, str], ...] = (
     (
         "",
         "there is no C++ below: public names of {tw} do what this package is imported for",
-        "_C _utils _jit_internal _refs _prims _decomp _subclasses _guards _tensor _ops _VF",
+        "_C _jit_internal _refs _prims _decomp _subclasses _guards _tensor _ops _VF",
     ),
-    ("", "write the loop: a list of f(x) for x in tensors; optimisers update all parameters in one pass", "_foreach_*"),
 )
 
 #: Reasons, and patterns of the names that have them.

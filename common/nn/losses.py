@@ -116,6 +116,15 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss`, under a name of its own for images.
+
+    Parameters
+    ----------
+    weight, ignore_index, reduction : see `NLLLoss`.
+    """
+
+
 class BCELoss(_WeightedLoss):
     """Binary cross-entropy of probabilities.
 

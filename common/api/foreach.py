@@ -1,0 +1,78 @@
+"""Functions of lists of tensors under PyTorch's names, such as `_foreach_add_`, and lists as one row and back.
+
+PyTorch saves calls by them; here each is the op for one tensor after the other, with the bits of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from common.core.errors import ArgumentError
+from common.nn import functions as F
+from common.tensor import boundary
+
+#: What these names have behind `_foreach_`, and with `_` behind it.
+_OPS = frozenset([
+    "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min", "clone", "copy",
+    "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "floor", "frac", "lerp", "lgamma", "log", "log10",
+    "log1p", "log2", "max", "maximum", "minimum", "mm", "mul", "neg", "norm", "pow", "reciprocal", "round",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc", "zero",
+])  # fmt: skip
+_OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
+"""Ops whose second operand may be a number, and the op that it is then."""
+
+
+def made(module: str, name: str) -> Callable[..., Any] | None:
+    """The function of a name that begins with `_foreach_`; None for other names.
+
+    Parameters
+    ----------
+    module : that offers it.
+    """
+    op = name.removeprefix("_foreach_")
+    if op == name or op.removesuffix("_") not in _OPS:
+        return None
+
+    def each(self: Any, *others: Any, **options: Any) -> tuple[Any, ...] | list[Any]:
+        lists = [x for x in (self, *others, *options.values()) if isinstance(x, (list, tuple))]
+        if not lists or any(len(x) != len(lists[0]) for x in lists):
+            raise ArgumentError(f"{name}() takes lists of as many tensors, got {[len(x) for x in lists] or 'none'}")
+        results = tuple(
+            _one(op, _at(self, i), [_at(x, i) for x in others], {key: _at(x, i) for key, x in options.items()})
+            for i in range(len(lists[0]))
+        )
+        return list(self) if op.endswith("_") else results
+
+    each.__module__, each.__name__, each.__qualname__ = module, name, name
+    each.__doc__ = f"`{op}` of each tensor of a list; other lists, of tensors or numbers, have as many members."
+    published: Callable[..., Any] = boundary.published(each)
+    return published
+
+
+def _at(x: Any, i: int) -> Any:
+    return x[i] if isinstance(x, (list, tuple)) else x
+
+
+def _one(op: str, x: Any, others: list[Any], options: dict[str, Any]) -> Any:
+    stem = op.removesuffix("_")
+    if stem in _OF_NUMBERS and isinstance(others[0], (int, float)):
+        return _one(op.replace(stem, _OF_NUMBERS[stem]), x, others, options)
+    if stem in ("addcmul", "addcdiv") and len(others) == 3:
+        options = {"value": others.pop()}
+    if isinstance(x, (int, float)):  # the base of a power
+        return x ** others[0]
+    if hasattr(x, op):
+        return getattr(x, op)(*others, **options)
+    return x.copy_(getattr(x, stem)(*others, **options))
+
+
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """All elements of tensors of one dtype, one after the other."""
+    return F.cat([F.reshape(x, (-1,)) for x in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Parts of a row with the shapes of tensors, the reverse of `_flatten_dense_tensors`."""
+    parts = F.split(flat, [x.numel() for x in tensors])
+    return tuple(F.reshape(part, x.shape) for part, x in zip(parts, tensors, strict=True))
