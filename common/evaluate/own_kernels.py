@@ -124,9 +124,18 @@ def _middle(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> O
     return OwnKernel(source, name, (*shape[:-1], 1), (rows, n), middles.scratch(n), np.dtype(np.int64))
 
 
+def _mode(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (shape,) = shapes
+    n = shape[-1]
+    if n > middles.SHORT:
+        return None
+    ints = prod(shape[:-1]), n
+    return OwnKernel(middles.mode_source(dtype), "mode", (*shape[:-1], 1), ints, middles.scratch(n), np.dtype(np.int64))
+
+
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
-    "middle": _middle, "others": _others, "reflected": _bordered("reflected", 1),
+    "middle": _middle, "mode": _mode, "others": _others, "reflected": _bordered("reflected", 1),
     "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
 """By names."""

@@ -183,7 +183,8 @@ CONTENTS = {
         "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy |",
     "shape.view_scatter": "| view_set",
     "sort.data_dependent": "",
-    "sort.quantiles": "median mode nanmedian nanquantile quantile | middle places_of_middle",
+    "sort.quantiles":
+        "median mode nanmedian nanquantile quantile | middle places_of_middle places_of_mode",
     "sort.sorting":
         "argsort bucketize kthvalue msort searchsorted sort topk | argsort searchsorted top",
     "sort.unique": "unique unique_consecutive |",

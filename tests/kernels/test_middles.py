@@ -1,4 +1,4 @@
-"""Where medians stand: numpy's stable order, of short, usual and long rows; nan, equal elements, both zeros."""
+"""Where medians and modes stand: numpy's stable order, of short, usual and long rows; nan, equal elements, both zeros."""
 
 from __future__ import annotations
 
@@ -48,3 +48,26 @@ def test_places_are_those_of_a_stable_order(shape, dtype):
                     assert_all_same_bits(f(x), [values, expected], f"{name} of {shape}")
             whole = x.reshape(-1)[places(x.reshape(1, -1), skip)[0]]
             assert_all_same_bits([getattr(dynamic, name)(dynamic.tensor(x)).numpy()], [whole], f"{name} of all")
+
+
+def most_frequent(row):
+    """The last place of the smallest of the most frequent elements; each nan is alone."""
+    there = ~np.isnan(row)
+    if not there.any():
+        return 0
+    values, counts = np.unique(row[there] + 0.0, return_counts=True)
+    return np.flatnonzero(row == values[counts.argmax()])[-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(62, 16), (5, 1), (4, 2), (17, 64), (3, 65), (2, 300), (2, 3, 5)], ids=str)
+def test_modes(shape, dtype):
+    rng = np.random.default_rng(0)
+    for x in kinds(rng, shape):
+        x = x.astype(dtype)
+        expected = np.array([most_frequent(row) for row in x.reshape(-1, shape[-1])]).reshape(shape[:-1])
+        values = np.take_along_axis(x, expected[..., None], -1)[..., 0]
+        for tw in (dynamic, static):
+            f = tw.function(lambda x, tw=tw: tuple(tw.mode(x, -1)))
+            for _ in range(2):
+                assert_all_same_bits(f(x), [values, expected], f"mode of {shape}")

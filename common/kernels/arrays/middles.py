@@ -1,10 +1,12 @@
-"""The kernel that finds where the median of each row stands.
+"""Kernels that find where the median, or the most frequent element, of each row stands.
 
 ==========  ===============  =======  ==================================================================================
 kernel      buffers          args     result
 ==========  ===============  =======  ==================================================================================
 ``middle``  x, out, scratch  rows, n  out[r] = where element ``(n - 1) // 2`` of row r in order stands, or its first nan
 ``among``   x, out, scratch  rows, n  the same of the elements of the row that are not nan
+``mode``    x, out, scratch  rows, n  out[r] = where the most frequent element of row r, of several the smallest, stands
+                                      last; each nan is an element of its own; n <= `SHORT`
 ==========  ===============  =======  ==================================================================================
 
 The order is that of `common.kernels.arrays.sorting`: of equal elements the earlier one is first. Nothing is sorted: the
@@ -22,12 +24,12 @@ import numpy as np
 
 from common.kernels.arrays.copying import buffer_dtype
 
-__all__ = ["middle_source", "scratch"]
+__all__ = ["SHORT", "middle_source", "mode_source", "scratch"]
 
 _LONG = 1 << 16
 """Elements from which on leading bits are counted first."""
 _BITS = 11
-_SHORT, _ABREAST = 64, 16
+SHORT, _ABREAST = 64, 16
 """Elements up to which rows are side by side, and how many of them."""
 
 
@@ -52,7 +54,7 @@ def middle_source(dtype: Any, skip: bool) -> str:
     n = args[1]
     counts = 2 * n
     wide()
-    if n <= {_SHORT}:
+    if n <= {SHORT}:
         before = {_ABREAST} * n
         goal = before + {_ABREAST}
         place = goal + {_ABREAST}
@@ -141,5 +143,51 @@ def middle_source(dtype: Any, skip: bool) -> str:
                 chosen -= to_int64(keys[j] == found)
                 j += 1
             out[r] = j if n < {_LONG} else held[n + j]
+    return 0
+"""
+
+
+def mode_source(dtype: Any) -> str:
+    """Return the kernel of modes of short rows."""
+    wide = np.dtype(dtype).itemsize == 8
+    key, most = ("int64", (1 << 63) - 1) if wide else ("int32", (1 << 31) - 1)
+    nan = f"(own == to_{key}({most}))"
+    return f"""def mode(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(np.dtype(dtype))})
+    out = buffer(bufs, 1, int64)
+    keys = buffer(bufs, 2, {key})
+    n = args[1]
+    counts = {_ABREAST} * n
+    best = counts + {_ABREAST}
+    least = best + {_ABREAST}
+    place = least + {_ABREAST}
+    wide()
+    for first in range(0, args[0], {_ABREAST}):
+        rows = min({_ABREAST}, args[0] - first)
+        for l in range({_ABREAST}):
+            keys[best + l] = to_{key}(0)
+            keys[least + l] = to_{key}(0)
+            keys[place + l] = to_{key}(0)
+        for l in range(rows):
+            for j in range(n):
+                keys[{_ABREAST} * j + l] = sort_key(x[(first + l) * n + j])
+        for i in range(n):
+            for l in range({_ABREAST}):
+                keys[counts + l] = to_{key}(0)
+            for j in range(n):
+                for l in range({_ABREAST}):
+                    equal = keys[{_ABREAST} * j + l] == keys[{_ABREAST} * i + l]
+                    keys[counts + l] = to_{key}(keys[counts + l] + to_{key}(equal))
+            for l in range({_ABREAST}):
+                own = keys[{_ABREAST} * i + l]
+                count = where({nan}, to_{key}(1), keys[counts + l])
+                same = (count == keys[best + l]) & (own == keys[least + l]) & (own != to_{key}({most}))
+                fewer = (count == keys[best + l]) & (own < keys[least + l])
+                better = (count > keys[best + l]) | fewer
+                keys[best + l] = where(better, count, keys[best + l])
+                keys[least + l] = where(better, own, keys[least + l])
+                keys[place + l] = where(better | same, to_{key}(i), keys[place + l])
+        for l in range(rows):
+            out[first + l] = to_int64(keys[place + l])
     return 0
 """

@@ -16,19 +16,19 @@ from common.core.spec import numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite
 from common.ops._samples import join, one
-from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather_, index_select
 from common.ops.index.taken import taken
 from common.ops.index.written_values import of_dtype
+from common.ops.math.arithmetic import zeros_like
 from common.ops.math.compare import clamp_min, eq, isnan, logical_not, ne, where
 from common.ops.math.division import floor_divide
 from common.ops.math.rounding import ceil, floor, round
 from common.ops.reduce.extremes import argmax
 from common.ops.reduce.reductions import _extremum_rule, sum_
-from common.ops.reduce.scans import cummax
+from common.ops.reduce.scans import cummax_, cumsum_
 from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
-from common.ops.shape.view import expand, permute, reshape, transpose, unsqueeze
+from common.ops.shape.view import permute, reshape, transpose, unsqueeze
 from common.ops.sort.sorting import argsort_, sort
 from common.tensor.create import lift
 
@@ -77,6 +77,23 @@ places_: Op = composite(
     "places_of_middle", _middle, (), inputs=("x",), reduce="middle",
     samples=join(one(3, 5, skip=False), one(2, 4, skip=True)),
     doc="Where the median of each row stands, (..., 1): nan if there is one; or the median of what is not nan.",
+)  # fmt: skip
+
+def _mode(rows: Any) -> Any:
+    last, n = rows.ndim - 1, rows.shape[-1]
+    order = argsort_(rows, descending=False)
+    ordered = gather_(rows, order, dim=last)
+    places = cumsum_(zeros_like(order) + 1, dim=last, reverse=False) - 1
+    begins = ne(narrow(ordered, last, 1, n - 1), narrow(ordered, last, 0, n - 1))
+    starts = where(begins, narrow(places, last, 1, n - 1), 0)
+    starts = cat([narrow(places, last, 0, 1), starts], last)
+    lengths = places - cummax_(starts, dim=last)[0]
+    return gather_(order, argmax(lengths, last, keepdim=True), dim=last)
+
+
+places_of_mode_: Op = composite(
+    "places_of_mode", _mode, (), inputs=("x",), reduce="mode", samples=join(one(3, 5), one(4)),
+    doc="Where the most frequent element of each row stands last, of several the smallest, (..., 1).",
 )  # fmt: skip
 
 middle_: Op = composite(
@@ -170,14 +187,7 @@ def mode(x: Any, dim: int | None = -1, keepdim: bool = False) -> Any:
     """
     keepdim = flag(keepdim, "mode", "keepdim")
     rows, axis = _rows(x, dim, "mode")
-    last, n = rows.ndim - 1, rows.shape[-1]
-    ordered, order = sort(rows, -1)
-    places = along(n, 0)
-    begins = ne(narrow(ordered, last, 1, n - 1), narrow(ordered, last, 0, n - 1))
-    starts = where(begins, narrow(places, 0, 1, n - 1), 0)
-    starts = cat([narrow(expand(reshape(places, (1,) * last + (n,)), rows.shape), last, 0, 1), starts], last)
-    lengths = places - cummax(starts, last)[0]
-    index = gather_(order, argmax(lengths, last, keepdim=True), dim=last)
+    index = places_of_mode_(rows)
     if dim is None:
         return taken(rows, index, 0, False, "ModeBackward0")
     return _chosen("Mode", x, rows, index, axis, keepdim)
