@@ -1,4 +1,4 @@
-"""Where medians and modes stand: numpy's stable order, of short, usual and long rows; nan, equal elements, both zeros."""
+"""Where medians and modes stand: the places of a stable order, of rows of all lengths; nan, equal ones, both zeros."""
 
 from __future__ import annotations
 
