@@ -106,6 +106,11 @@ def _others(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> O
     return _small("others", shape, dtype, prod(shape[:-1]), shape[-1])._replace(held=shape[-1])
 
 
+def _kronecker(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
+    (m, n), (p, q) = shapes
+    return _small("kronecker", (m * p, n * q), dtype, m, n, p, q)
+
+
 def _shuffled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
     ((*lead, c, h, w),), r = shapes, attrs["r"]
     found = (*lead, c // (r * r), h * r, w * r)
@@ -135,7 +140,7 @@ def _mode(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> Own
 
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
-    "middle": _middle, "mode": _mode, "others": _others, "reflected": _bordered("reflected", 1),
-    "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _bordered("unreflected", -1),
+    "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
+    "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
 """By names."""

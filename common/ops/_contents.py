@@ -53,7 +53,7 @@ CONTENTS = {
     "linalg.add_products": "addbmm addmm addmv addr baddbmm |",
     "linalg.attention_kernel": "| attention attention_backward",
     "linalg.attention_masked": "| attention_masked attention_masked_backward",
-    "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot | cross",
+    "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot | cross kron",
     "linalg.contract": "inner outer tensordot |",
     "linalg.distances": "cdist dist pairwise_distance pdist | distances slopes_of_distances",
     "linalg.einsum": "einsum trace |",

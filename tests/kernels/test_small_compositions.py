@@ -103,6 +103,22 @@ def test_operands_of_other_layouts_and_dtypes():
 
 
 @DTYPES
+@pytest.mark.parametrize("shapes", [((5, 3), (2, 4)), ((1, 1), (3, 3)), ((30, 20), (7, 9)), ((2, 3), (4,))])
+def test_kronecker_products(shapes, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+
+    def of_ops(tw, a, b):
+        b = b.reshape((1,) * (2 - b.ndim) + tuple(b.shape))
+        product = a.reshape(-1, 1) * b.reshape(1, -1)
+        apart = product.reshape(*a.shape, *b.shape).permute(0, 2, 1, 3)
+        return apart.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+
+    found = check(lambda tw, a, b: tw.kron(a, b), of_ops, [a, b], 1e-4 if dtype == np.float32 else 1e-12)
+    np.testing.assert_array_equal(np.asarray(found[0]), np.kron(a, b))
+
+
+@DTYPES
 @pytest.mark.parametrize(("shape", "r"), [((2, 8, 5, 6), 2), ((9, 3, 4), 3), ((1, 2, 4, 7, 3), 2)])
 def test_shuffled_pixels(shape, r, dtype):
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)

@@ -11,6 +11,7 @@ kernel                buffers        args                           result
 ``crossed``           a, b, out      outer, inner                   cross products of 3 components
 ``reflected``         x, out         outer, size, inner, l, r       x with l and r reflected elements before and after
 ``unreflected``       g, out         outer, size, inner, l, r       the sum of what each element of x has become
+``kronecker``         a, b, out      m, n, p, q                     the blocks a[i, j] b of (m, n) and (p, q)
 ``shuffled``          x, out         images, r, h, w                (r, r, h, w) of each as (h r, w r)
 ``unshuffled``        x, out         images, r, h, w                and back
 ``others``            x, out, held   outer, size                    per element of a row the product of those before
@@ -118,6 +119,21 @@ def _unreflected(dtype: Any) -> str:
 """
 
 
+def _kronecker(dtype: Any) -> str:
+    return f"""{_head("kronecker", dtype, "a b")}
+    n = args[1]
+    q = args[3]
+    for i in range(args[0]):
+        for k in range(args[2]):
+            for j in range(n):
+                v = a[i * n + j]
+                to = ((i * args[2] + k) * n + j) * q
+                for l in range(q):
+                    out[to + l] = v * b[k * q + l]
+    return 0
+"""
+
+
 def _shuffled(dtype: Any, back: bool = False) -> str:
     apart, joined = "(((o * r + a) * r + b) * h + i) * w + j", "((o * h + i) * r + a) * w * r + j * r + b"
     to, source = (apart, joined) if back else (joined, apart)
@@ -156,6 +172,7 @@ def _others(dtype: Any) -> str:
 
 
 SOURCES: dict[str, Callable[[Any], str]] = {
+    "kronecker": _kronecker,
     "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed, "reflected": _reflected,
     "unreflected": _unreflected, "others": _others, "shuffled": _shuffled,
     "unshuffled": partial(_shuffled, back=True),

@@ -18,6 +18,7 @@ from common.ops.create.creation import eye
 from common.ops.linalg.contract import tensordot
 from common.ops.linalg.matmul import matmul, mm
 from common.ops.math.arithmetic import zeros_like
+from common.ops.reduce.reductions import sum_
 from common.ops.shape.cat import stack
 from common.ops.shape.slices import select
 from common.ops.shape.view import permute, reshape
@@ -130,6 +131,34 @@ def matrix_power(x: Any, n: int) -> Any:
     return result
 
 
+def _blocks(a: Any, b: Any) -> Any:
+    """All products as one loop over rows and columns, then the dimensions in their order: one copy."""
+    ndim = a.ndim
+    product = reshape(a, (numel(a.shape), 1)) * reshape(b, (1, numel(b.shape)))
+    order = tuple(d for i in range(ndim) for d in (i, ndim + i))
+    product = permute(reshape(product, (*a.shape, *b.shape)), order) if ndim else product
+    return reshape(product, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
+
+
+def _of_products(g: Any, a: Any, b: Any) -> Any:
+    """The cotangents of all products, (elements of a, elements of b)."""
+    (m, n), (p, q) = a.shape, b.shape
+    return reshape(permute(reshape(g, (m, p, n, q)), (0, 2, 1, 3)), (m * n, p * q))
+
+
+kron_ = composite(
+    "kron", _blocks,
+    (lambda g, a, b: reshape(
+        sum_(_of_products(g, a, b) * reshape(b, (1, numel(b.shape))), dim=(1,), keepdim=False), a.shape),
+     lambda g, a, b: reshape(
+        sum_(_of_products(g, a, b) * reshape(a, (numel(a.shape), 1)), dim=(0,), keepdim=False), b.shape)),
+    inputs=("a", "b"), reduce="kronecker", node_name="Kron", samples=lambda rng, dtype: [
+        ((away_from_zero(rng, (3, 2), dtype), away_from_zero(rng, (2, 4), dtype)), {}),
+    ],
+    doc="The blocks a[i, j] b of two matrices. d/da and d/db: sums of g times the other one.",
+)  # fmt: skip
+
+
 def kron(a: Any, b: Any) -> Any:
     """The Kronecker product: the blocks ``a[i, j] * b``.
 
@@ -148,12 +177,9 @@ def kron(a: Any, b: Any) -> Any:
     tensor([ 1,  2, 10, 20])
     """
     ndim = max(a.ndim, b.ndim)
-    first, second = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
-    # all products as one loop over rows and columns, then the dimensions in their order: one copy
-    product = reshape(a, (numel(first), 1)) * reshape(b, (1, numel(second)))
-    order = tuple(d for i in range(ndim) for d in (i, ndim + i))
-    product = permute(reshape(product, (*first, *second)), order) if ndim else product
-    return reshape(product, tuple(m * n for m, n in zip(first, second, strict=True)))
+    if a.ndim == b.ndim == 2 and a.dtype == b.dtype and a.dtype.kind == "f":
+        return kron_(a, b)
+    return _blocks(*(reshape(x, ((1,) * (ndim - x.ndim) + tuple(x.shape))) for x in (a, b)))
 
 
 def _crossed(a: Any, b: Any, *, dim: int) -> Any:
