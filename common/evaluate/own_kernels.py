@@ -141,6 +141,7 @@ def _mode(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> Own
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
     "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
-    "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _bordered("unreflected", -1),
+    "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled,
+    "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
 """By names."""

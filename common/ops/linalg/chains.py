@@ -177,8 +177,8 @@ def kron(a: Any, b: Any) -> Any:
     tensor([ 1,  2, 10, 20])
     """
     ndim = max(a.ndim, b.ndim)
-    if a.ndim == b.ndim == 2 and a.dtype == b.dtype and a.dtype.kind == "f":
-        return kron_(a, b)
+    if a.ndim == b.ndim == 2 and a.dtype == b.dtype and a.dtype.kind == "f" and numel(a.shape) > 1 < numel(b.shape):
+        return kron_(a, b)  # a gradient is a sum of several
     return _blocks(*(reshape(x, ((1,) * (ndim - x.ndim) + tuple(x.shape))) for x in (a, b)))
 
 
