@@ -39,7 +39,7 @@ def _rule(g: Any, x_shape: Any, dim: int, size: int, step: int) -> Any:
     order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
     extent = x_shape[dim]
     if step == size and type(extent) is int:  # windows lie side by side
-        taken = extent - extent % size
+        taken = g.shape[dim] * size
         found = reshape(permute_(g, dims=order), (*x_shape[:dim], taken, *x_shape[dim + 1 :])) + 0.0
         starts = (0,) * len(x_shape)
         return found if taken == extent else constant_pad_(found, shape=x_shape, starts=starts, value=0)
