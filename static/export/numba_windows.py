@@ -118,7 +118,7 @@ def fuse_windows(x, i, factor, f, to, at, first, last, length, step, count, down
 
 
 def sum_windows(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, step, length, rows, down, deeper):
-    """The sum of n <= 32 numbers times the places of a window, for rows of windows; see `multiply_windows`."""
+    """The sum of n <= 64 numbers times the places of a window, for rows of windows; see `multiply_windows`."""
     lanes = np.empty(16, out.dtype)
     for r in range(rows):
         for t in range(length):
@@ -127,7 +127,7 @@ def sum_windows(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, step, length, rows, 
             for k in range(n):
                 lanes[k & 15] = fma(w[j + k], x[place], lanes[k & 15])
                 place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
-            for k in range(n, 32 if n > 16 else 16):
+            for k in range(n, (n + 15) // 16 * 16):
                 lanes[k & 15] = lanes[k & 15] + 0
             out[to + r * deeper + t] = fold16(lanes, 0, 1, SUM)
 

@@ -29,12 +29,15 @@ CASES = [
     # rows of windows from a copy apart by steps: in strips, in two blocks of inner products, of groups
     ((1, 6, 90, 61), (5, 6, 7, 7), {"stride": (2, 3), "padding": (3, 4)}),
     ((2, 6, 50, 50), (8, 3, 3, 3), {"stride": 2, "padding": (2, 1), "dilation": (1, 3), "groups": 2}),
-    # one row of weights per group: 16 chains, in registers up to 32 places, else in blocks of 512 windows
+    # one row of weights per group: 16 chains, in registers up to 64 places, else in blocks of 512 windows
     ((2, 3, 21, 18), (3, 1, 4, 4), {"stride": 2, "padding": 2, "groups": 3}),
     ((1, 3, 37, 70), (3, 1, 5, 5), {"padding": (3, 1), "dilation": 2, "groups": 3}),
     ((2, 4, 9, 9), (2, 2, 2, 2), {"stride": (3, 1), "groups": 2}),
     ((3, 4, 9, 9), (4, 1, 3, 3), {"padding": 1, "groups": 4}),
     ((2, 2, 40, 33), (2, 1, 5, 7), {"stride": 2, "padding": 3, "groups": 2}),
+    ((2, 2, 30, 43), (2, 1, 7, 7), {"padding": 3, "dilation": 2, "groups": 2}),
+    ((1, 2, 19, 43), (2, 1, 8, 8), {"stride": (3, 2), "groups": 2}),
+    ((1, 2, 19, 43), (2, 1, 9, 9), {"padding": 4, "groups": 2}),
     ((2, 40, 6, 6), (1, 40, 3, 3), {"stride": 3, "padding": 1}),
     ((2, 2, 1, 700), (2, 1, 1, 5), {"padding": (0, 2), "groups": 2}),
 ]

@@ -91,7 +91,7 @@ if high > bottom:
 
 
 def _few_places(bias: bool) -> str:
-    """Windows of few places, in a plane or line: all chains of a vector of them are in registers.
+    """Windows of up to 64 places, in a plane or line: all chains of a vector of them are in registers.
 
     Rows of the image are copied with what is around them.
     """
@@ -99,7 +99,7 @@ def _few_places(bias: bool) -> str:
     return f"""wp = w + 2 * pw
 reach = (kh - 1) * dh + 1
 rows = min(oh, ({_COPIED} // (c * wp) - reach) // sh + 1)
-if {is_flat(f"sw <= 2 and inner <= {2 * LANES}")} and {_COPIED} // (c * wp) >= reach:
+if {is_flat(f"sw <= 2 and inner <= {4 * LANES}")} and {_COPIED} // (c * wp) >= reach:
     for task in range((n * groups - part + step - 1) // step):
         image = (task * step + part) // groups
         group = (task * step + part) % groups

@@ -220,13 +220,15 @@ def _spread_bit(b: ir.IRBuilder, bit: ir.Value, width: int) -> ir.Value:
 
 
 _PLACES = 32, 16, 9
-"""How many places a window may have for `sum_windows`: missing ones are zeros times zero."""
+"""How many places a window may have for `_sum_windows`: missing ones are zeros times zero."""
+_MOST = 64
+"""Places of a window at most for `sum_windows`."""
 
 
 def sum_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (x, w, out, n, kw, kh, dx, dy, dz, step, length, rows, down, deeper)``: S of numbers times windows.
 
-    ``out[r * deeper + t] = S(w[j] * x[place of j + r * down + t * step])``, a chain per lane, for n <= 32, step <= 2,
+    ``out[r * deeper + t] = S(w[j] * x[place of j + r * down + t * step])``, a chain per lane, for n <= 64, step <= 2,
     r < rows and t < length; places are those of `common.kernels.arrays.gemm_code.multiply_windows`, from the first on.
     """
 
@@ -237,10 +239,12 @@ def sum_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
         def some(count: int) -> None:
             for apart_by in (1, 2):
                 with b.if_then(b.icmp_signed("==", step, word(apart_by))):
-                    summed = _sum_windows(module, kind, count, apart_by)
+                    make = _sum_windows if count < _MOST else _sum_many
+                    summed = make(module, kind, count, apart_by)
                     b.call(summed, [x, w, out, n, *places, length, rows, down, deeper])
 
-        cases(b, n, [(below, count) for count, below in zip(_PLACES, (*_PLACES[1:], 0), strict=True)], some)
+        counts = _MOST, *_PLACES
+        cases(b, n, [(below, count) for count, below in zip(counts, (*_PLACES, 0), strict=True)], some)
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -283,6 +287,50 @@ def _sum_windows(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.
                 half //= 2
             total = chains[0] if count >= LANES else add(b, chains[0], zero(vector))
             store_some(b, total, b.gep(out, [b.add(b.mul(each.index, deeper), t)]), first_lanes(b, width, there))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"sum_windows_{count}_{step}.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 10], define)
+
+
+def _sum_many(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.Function:
+    """The same for more places than there are registers, `LANES` at a time; where they are is a table."""
+    width = tile(kind).width
+    vector = ir.VectorType(kind, width)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, w, out, n, kw, kh, dx, dy, dz, length, rows, down, deeper = function.args
+        nothing, numbers = b.alloca(kind, step * width), b.alloca(kind, count)
+        firsts, moves = b.alloca(x.type, count), b.alloca(WORD, count)
+        for i in range(step):
+            store_lanes(b, zero(vector), b.gep(nothing, [word(i * width)]))
+        with While(b, lambda j, *_: b.icmp_signed("<", j, word(count)), *[word(0)] * 4) as walk:
+            j, place, *turn = walk.carried
+            there = b.icmp_signed("<", j, n)
+            b.store(b.select(there, b.gep(x, [place]), nothing), b.gep(firsts, [j]))
+            b.store(b.select(there, word(-1), word(0)), b.gep(moves, [j]))
+            b.store(b.load(b.select(there, b.gep(w, [j]), nothing), align=align(kind)), b.gep(numbers, [j]))
+            way, *turn = next_place(b, kw, kh, dx, dy, dz, *turn)
+            walk.next = [b.add(j, word(1)), b.add(place, way), *turn]
+        with ForStrips(b, length, width) as (t, there), ForLoop(b, rows, 1) as each:
+            moved = b.add(b.mul(each.index, down), b.mul(t, word(step)))
+            some = While(b, lambda j, *_: b.icmp_signed("<", j, n), word(0), *[zero(vector)] * LANES)
+            with some as walk:
+                first, *chains = walk.carried
+                for lane in range(LANES):
+                    j = b.add(first, word(lane))
+                    line = b.gep(b.load(b.gep(firsts, [j])), [b.and_(moved, b.load(b.gep(moves, [j])))])
+                    parts = [load_lanes(b, b.gep(line, [word(i * width)]), width) for i in range(step)]
+                    lanes = parts[0] if step == 1 else b.shuffle_vector(*parts, picks(*range(0, 2 * width, 2)))
+                    number = spread(b, b.load(b.gep(numbers, [j]), align=align(kind)), width)
+                    chains[lane] = fused(b, number, lanes, chains[lane])
+                walk.next = [b.add(first, word(LANES)), *chains]
+            chains, half = walk.carried[1:], LANES // 2
+            while half:
+                chains, half = [add(b, chains[i], chains[half + i]) for i in range(half)], half // 2
+            place = b.gep(out, [b.add(b.mul(each.index, deeper), t)])
+            store_some(b, chains[0], place, first_lanes(b, width, there))
         b.ret_void()
 
     pointer = kind.as_pointer()
