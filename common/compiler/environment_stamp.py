@@ -10,6 +10,7 @@ import marshal
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def _mark(path: Path | str | None) -> Mark:
     return (str(path), -1, -1) if status is None else (str(path), status.st_size, status.st_mtime_ns)
 
 
+@cache
 def version_file(name: str) -> Path | None:
     """The file that an installation of another version rewrites."""
     spec = find_spec(name)
@@ -88,6 +90,7 @@ def version_file(name: str) -> Path | None:
     return Path(spec.origin).with_name("_version.py")
 
 
+@cache
 def _cpu() -> bytes | None:
     """Linux's description of the first processor, without its present speed."""
     try:

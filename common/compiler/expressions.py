@@ -37,10 +37,13 @@ class Expressions(Operands):
 
     # ---------------------------------------------------------------- names, numbers, elements
     def _name(self, node: ast.Name) -> Register:
-        value = self.variables.get(node.id)
+        value = self.variables.get(node.id) or self.late(node.id)
         if value is None:
             raise Refused(f"{node.id!r} has no value here")
         return value
+
+    def late(self, name: str) -> Register | None:
+        """The value of a name that has none before it is needed; None of others."""
 
     def _constant(self, node: ast.Constant) -> Register:
         if type(node.value) is bool:

@@ -74,6 +74,7 @@ class LaneState(NamedTuple):
     within : how many lanes there are before a bound, by the condition that says which.
     active : how many lanes there are, if the mask leaves out the last ones only.
     wide : masks of vectors that hold all elements between the lanes, by their text.
+    waiting : names whose values are written when they are needed.
     some : of a piece of an array, whether any lane is in it; None of what is not in pieces.
     """
 
@@ -88,6 +89,7 @@ class LaneState(NamedTuple):
     within: dict[str, Register]
     active: Register | None
     wide: dict[str, str]
+    waiting: set[str]
     some: Register | None = None
 
 

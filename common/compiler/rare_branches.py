@@ -6,6 +6,10 @@ but the function names variants of itself for vectors (LLVM's "vector-function-a
 widens the loop with them. A variant tests all lanes at once and goes on; only if one of them is beyond the bound
 are the lanes taken one by one. The variants are inlined after vectorisation (`inline_variants`), so that the
 loop pays for two comparisons and a branch that is never taken.
+
+What takes lanes one by one has machine code of its own if the definition has an attribute ``apart``, the name of the
+`common.compiler.machine_functions.MachineFunction` that does it: it is compiled once per machine, and not with every
+kernel.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["PREFIX", "emit_beyond", "emit_lookup", "inline_variants"]
+from common.compiler.machine_functions import PREFIX as LIBRARY
+
+__all__ = ["PREFIX", "define_each", "emit_beyond", "emit_lookup", "has_fixed_names", "inline_variants"]
 
 PREFIX = "tw_beyond"
 _LANES = (2, 4, 8, 16)
@@ -40,21 +46,30 @@ def emit_beyond(
     """
     made: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
     key = definition, str(kind), bound, others
-    name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}_{len(made)}"
-    if (key, "slow") not in made:
-        attributes = "memory(none) noinline optnone cold"
-        slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes=attributes)
-        builder = ir.IRBuilder(slow.append_basic_block())
-        builder.ret(emit(builder, *slow.args))
-        made[key, "slow"] = slow
-        made[key, "each"] = _define_each(module, f"{name}_each", kind, others, bound, slow)
+    own = getattr(definition, "apart", "")
+    name = f"{PREFIX}_{own or definition.__name__.strip('_<>')}_{kind}{'' if own else f'_{len(made)}'}"
+    if (key, "each") not in made:
+        made[key, "each"] = (
+            _declare_each(module, own, kind) if own else define_each(module, name, kind, bound, emit, others)
+        )
     if (key, lanes) not in made:
-        slow, each = made[key, "slow"], made[key, "each"]
+        each = made[key, "each"]
         if lanes > 1:
             made[key, lanes] = _define_variant(module, f"{name}_{lanes}", kind, others, lanes, bound, each)
         else:
-            made[key, lanes] = _define(module, name, kind, others, bound, slow, each)
+            made[key, lanes] = _define(module, name, kind, others, bound, each)
     return made[key, lanes]
+
+
+def has_fixed_names(module: ir.Module) -> bool:
+    """Whether functions that `emit_beyond` has defined in a module have the same names, and texts, in any other."""
+    return all(getattr(definition, "apart", "") for (definition, *_), _ in module.__dict__.get("_twingrad_beyond", ()))
+
+
+def _declare_each(module: ir.Module, name: str, kind: ir.Type) -> ir.Function:
+    symbol = f"{LIBRARY}.{name}.{'float32' if kind == ir.FloatType() else 'float64'}"
+    signature = ir.FunctionType(ir.VoidType(), [_WORD, *[ir.PointerType()] * 2])
+    return module.globals.get(symbol) or ir.Function(module, signature, symbol)
 
 
 def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...], index: ir.Value) -> ir.Value:
@@ -93,22 +108,14 @@ def _function(module: ir.Module, name: str, result: ir.Type, *operands: ir.Type,
     return function
 
 
-def _define(
-    module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, slow: ir.Function, each: ir.Function
-) -> ir.Function:
+def _define(module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, each: ir.Function) -> ir.Function:
     """Define ``name(x, y, *others)`` and the variants for vectors that LLVM's vectoriser may call instead."""
     _keep(module, [_define_variant(module, f"{name}_v{n}", kind, others, n, bound, each) for n in _LANES])
     # It must still be a call when loops are vectorised
     scalar = _function(module, name, kind, *[kind] * (2 + others), attributes="memory(none) noinline")
     variants = ",".join(f"_ZGV_LLVM_N{n}vv{'v' * others}_{name}({name}_v{n})" for n in _LANES)
     set.add(scalar.attributes, f'"vector-function-abi-variant"="{variants}"')
-    x, y, *rest = scalar.args
-    builder = ir.IRBuilder(scalar.append_basic_block())
-    rare, usual = scalar.append_basic_block(), scalar.append_basic_block()
-    builder.cbranch(_beyond(builder, x, bound), rare, usual)
-    ir.IRBuilder(usual).ret(y)
-    builder = ir.IRBuilder(rare)
-    builder.ret(builder.call(slow, rest or [x]))
+    _write_beyond(scalar, kind, 1, bound, each)
     return scalar
 
 
@@ -125,12 +132,17 @@ def _constant(kind: ir.Type, number: float) -> ir.Constant:
     return ir.Constant(kind, number)
 
 
-def _define_each(
-    module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, slow: ir.Function
-) -> ir.Function:
-    """Define ``name(n, x, y, ...)``: ``y[i] = slow(x[i])`` in memory where |x[i]| > bound; as small as it is rare."""
+def define_each(module: ir.Module, name: str, kind: ir.Type, bound: float, emit: Emit, others: int = 0) -> ir.Function:
+    """Define ``name_each(n, x, y, ...)``: ``y[i] = emit(x[i])`` in memory where |x[i]| > bound; as small as it is rare.
+
+    Other parameters as in `emit_beyond`.
+    """
+    attributes = "memory(none) noinline optnone cold"
+    slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes=attributes)
+    builder = ir.IRBuilder(slow.append_basic_block())
+    builder.ret(emit(builder, *slow.args))
     pointers = [kind.as_pointer()] * (2 + others)
-    function = _function(module, name, ir.VoidType(), _WORD, *pointers, attributes="noinline optnone cold")
+    function = _function(module, f"{name}_each", ir.VoidType(), _WORD, *pointers, attributes="noinline optnone cold")
     count, xs, ys, *rest = function.args
     start, loop, rare, step, end = (function.append_basic_block() for _ in range(5))
     ir.IRBuilder(start).branch(loop)
@@ -157,18 +169,26 @@ def _define_variant(
     """Define the function for a vector of lanes."""
     vector = ir.VectorType(kind, lanes)
     function = _function(module, name, vector, *[vector] * (2 + others), attributes="memory(none) alwaysinline")
+    _write_beyond(function, vector, lanes, bound, each)
+    return function
+
+
+def _write_beyond(function: ir.Function, vector: ir.Type, lanes: int, bound: float, each: ir.Function) -> None:
+    """Write a function that returns its second operand, of lanes that are beyond the bound what `each` gives."""
     x, y = function.args[:2]
     start, rare, end = (function.append_basic_block() for _ in range(3))
     builder = ir.IRBuilder(start)
     places = [builder.alloca(vector) for _ in function.args]
-    mask = builder.bitcast(_beyond(builder, x, bound), ir.IntType(lanes))
+    mask = _beyond(builder, x, bound)
+    if lanes > 1:
+        mask = builder.bitcast(mask, ir.IntType(lanes))
     builder.cbranch(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), rare, end)
     builder = ir.IRBuilder(rare)
     for operand, place in zip(function.args, places, strict=True):
         builder.store(operand, place)
-    pointer = kind.as_pointer()
     # Through memory: how vectors are passed depends on attributes of both functions
-    builder.call(each, [ir.Constant(_WORD, lanes), *(builder.bitcast(place, pointer) for place in places)])
+    pointers = zip(places, each.ftype.args[1:], strict=False)
+    builder.call(each, [ir.Constant(_WORD, lanes), *(builder.bitcast(place, kind) for place, kind in pointers)])
     repaired = builder.load(places[1])
     builder.branch(end)
     builder = ir.IRBuilder(end)
@@ -176,7 +196,6 @@ def _define_variant(
     result.add_incoming(y, start)
     result.add_incoming(repaired, rare)
     builder.ret(result)
-    return function
 
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:

@@ -1,7 +1,7 @@
 """Scalar definitions as LLVM IR text: each is emitted once per process, and then written into the kernels that call it.
 
 A definition of a few instructions is written where it is called; one of more is a function that LLVM inlines. One that
-needs functions of its own, or constants in memory, is emitted into the module of its kernel.
+needs constants in memory is emitted into the module of its kernel.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from common.compiler.llvm_primitives import emit_scalar, llvm_type
+from common.compiler.rare_branches import has_fixed_names
 
 FEW = 6
 """Instructions that are written where they are needed: as a function they take longer to parse and to inline."""
@@ -28,7 +29,8 @@ class ScalarText(NamedTuple):
     Attributes
     ----------
     dtype, cost : of its result; how many instructions it has.
-    declared : the intrinsics that it calls.
+    declared, defined : the functions that it calls: intrinsics and such with code of their own; and names and texts of
+        those that are its own.
     text : it as a function, which is named `_FUNCTION`.
     parameters, lines, result : its operands, instructions and result if it has few instructions, else no lines.
     """
@@ -36,6 +38,7 @@ class ScalarText(NamedTuple):
     dtype: np.dtype[Any]
     cost: int
     declared: tuple[ir.Function, ...]
+    defined: tuple[tuple[str, str], ...]
     text: str
     parameters: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] | None = None
@@ -43,9 +46,11 @@ class ScalarText(NamedTuple):
 
     def put_into(self, module: ir.Module, name: str) -> None:
         """Declare in a module what the definition calls; unless its instructions are few, define it as a function."""
-        for intrinsic in self.declared:
-            if intrinsic.name not in module.globals:
-                ir.Function(module, intrinsic.ftype, intrinsic.name)
+        for function in self.declared:
+            if function.name not in module.globals:
+                ir.Function(module, function.ftype, function.name)
+        for own, text in self.defined:
+            module.globals.setdefault(own, text)
         if self.lines is None:
             module.globals[name] = self.text.replace(_FUNCTION, name, 1)
 
@@ -86,12 +91,12 @@ def _emitted(
     module = ir.Module()
     function, dtype = define(module, _FUNCTION, definition, kinds, lanes, known)
     others = [x for x in module.globals.values() if x is not function]
-    if module.__dict__.keys() != ir.Module().__dict__.keys() or not all(
-        isinstance(x, ir.Function) and x.is_declaration for x in others
-    ):
+    if module.metadata or not all(isinstance(x, ir.Function) for x in others) or not has_fixed_names(module):
         return None
+    declared = tuple(x for x in others if x.is_declaration)
+    defined = tuple((x.name, str(x)) for x in others if not x.is_declaration)
     instructions = [x for block in function.blocks for x in block.instructions]
-    found = ScalarText(dtype, len(instructions), tuple(others), str(function))
+    found = ScalarText(dtype, len(instructions), declared, defined, str(function))
     *body, end = instructions
     if len(function.blocks) > 1 or len(body) > FEW:
         return found

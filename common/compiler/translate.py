@@ -92,6 +92,8 @@ class Statements(Vectors):
         self.call(node.value)
 
     def _assign(self, node: ast.Assign) -> None:
+        if self.waits(node):
+            return
         (target,) = node.targets
         match target, node.value:
             case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):

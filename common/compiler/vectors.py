@@ -91,9 +91,7 @@ class Vectors(LaneMemory, ABC):
         def body(width: int, masked: bool) -> None:
             count = self._bounded(self.write("sub", INT64, stop, now()), "slt", width) if masked else None
             mask = "" if count is None else self._among_steps("slt", count, width)
-            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {}, count, {})
-            steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
-            self.variables[name] = self.write("add", INT64, now(), steps)
+            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {}, count, {}, {name})
             self.statements(node.body)
             if any(overlap(self._lanes.places[slot], most) for slot in self._lanes.stored):
                 raise OneByOne("two places of one slot")
@@ -139,6 +137,31 @@ class Vectors(LaneMemory, ABC):
         for key, (address, access) in held.items():
             self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
+
+    def waits(self, node: ast.Assign) -> bool:
+        """Whether a name is given what is written when somebody asks: most numbers of lanes are but places."""
+        lanes = self._lanes
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value) if lanes and name in lanes.given:
+                used = {part.id for part in names(value)}
+                known = used.isdisjoint(lanes.assigned - lanes.given.keys() - {lanes.name})
+                if known and all(isinstance(part, (ast.BinOp, ast.Name, ast.Constant)) for part in parts(value)):
+                    lanes.waiting.add(name)
+                    return True
+        return False
+
+    def late(self, name: str) -> Register | None:
+        """The value of a name that has waited: the number of each lane, or an expression of others."""
+        lanes = self._lanes
+        if lanes is None or name not in lanes.waiting:
+            return None
+        if name == lanes.name:
+            steps = Register(f"<{', '.join(f'i64 {i}' for i in range(lanes.width))}>", INT64, None, lanes.width)
+            value = self.write("add", INT64, lanes.now, steps)
+        else:
+            value = self.expression(lanes.given[name])
+        self.variables[name] = value
+        return value
 
     @abstractmethod
     def statements(self, nodes: list[ast.stmt]) -> None:

@@ -180,3 +180,23 @@ def test_statuses_name_the_dimension():
     assert 1 << 31 not in errors
     assert 0 not in errors
     assert len(errors) == 2
+
+
+@pytest.mark.parametrize("inner", range(1, 7))
+@pytest.mark.parametrize("operation", ["get", "add", "set"])
+def test_slices_of_a_few_elements(operation, inner):
+    rng = np.random.default_rng(inner)
+    index, values = rng.integers(-5, 5, 40), rng.normal(size=(40, inner)).astype(np.float32)
+    x = rng.normal(size=(5, inner)).astype(np.float32)
+    source = coordinates.source(operation, np.float32, [np.int64], wrap=True)
+    out = np.zeros_like(values) if operation == "get" else x.copy()
+    first = x if operation == "get" else values
+    args = coordinates.place_args(x.shape, 0, [index.shape])
+    assert run(source, [first, index, out], list(args)) == 0
+    expected = x[index] if operation == "get" else x.copy()
+    if operation == "add":
+        np.add.at(expected, index, values)
+    if operation == "set":
+        for i, value in zip(index, values, strict=True):
+            expected[i] = value
+    assert out.tobytes() == expected.tobytes()

@@ -41,6 +41,8 @@ from common.kernels.arrays.copying import bits_of, merge_dims
 
 __all__ = ["WrongIndex", "check", "place_args", "position_of", "scratch_bytes", "source", "status_of", "telling"]
 
+_FEW = 2, 3, 4
+"""Elements of slices that are written out: a loop over so few takes longer than they do."""
 _DIMENSIONS = 32
 _MOST = 1 << 24
 """Statuses have 31 bits: beyond this, the index itself is not told."""
@@ -341,14 +343,11 @@ def _move(
 
     one = [statement(f"o * extent + {_place(k, wrap)}", "o * count + row * last + j")]
     lean = [statement(f"o * extent + base + {_at(k - 1, wrap)}", "o * count + row * last + j")]
-    slices = [
-        f"p = (o * extent + {_place(k, wrap)}) * inner",
-        "q = (o * count + row * last + j) * inner",
-        "for c in range(inner):",
-        f"    {statement('p + c', 'q + c')}",
-    ]
+    begin = [f"p = (o * extent + {_place(k, wrap)}) * inner", "q = (o * count + row * last + j) * inner"]
+    slices = [*begin, "for c in range(inner):", f"    {statement('p + c', 'q + c')}"]
+    few = {f"inner == {n}": [*begin, *(statement(f"p + {c}", f"q + {c}") for c in range(n))] for n in _FEW}
     zeros = ["    for i in range(outer * extent * inner if signs >= 0 else 0):", f"        out[i] = {_zero(kind)}"]
-    cases = {"signs < 0": tell, "inner != 1": slices, "": one}
+    cases = {"signs < 0": tell, **few, "inner != 1": slices, "": one}
     return [
         *(zeros if operation == "put" else []),
         "    for o in range(outer if signs >= 0 else 1):",

@@ -118,6 +118,10 @@ NAMESPACE: dict[str, Any] = {
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
         _define("turn_rows", "bibiiiii", _in("turned_rows", "turn_rows"))._replace(dtypes=(*SUPPORTED, *_BITS)),
+        *(
+            _define(f"huge_{name}", "ibibi", partial(_in("huge_angles", "take_each"), function=f"huge_{name}"))
+            for name in ("sin", "cos", "tan")
+        ),
         _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
         _define("start_products", "biii", _of_products(fold_rows.start_columns)),
         _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),

@@ -14,7 +14,7 @@ from common.kernels.math.exponential import FORMAT
 from common.kernels.math.payne_hanek import reduce_huge
 from common.kernels.math.polynomial import horner
 
-__all__ = ["LIMIT", "cos", "cos_within", "sin", "tan"]
+__all__ = ["LIMIT", "cos", "cos_within", "huge_cos", "huge_sin", "huge_tan", "sin", "tan"]
 
 LIMIT = {np.dtype(np.float32): 2.0**27, np.dtype(np.float64): 2.0**47}
 """Largest magnitude that is reduced by Cody and Waite's method."""
@@ -112,7 +112,7 @@ def sin(x: Value) -> Value:
     W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 8.
     M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", 1983.
     """
-    return beyond(_sin(x), x, LIMIT[dtype_of(x)], _sin_huge)
+    return beyond(_sin(x), x, LIMIT[dtype_of(x)], huge_sin)
 
 
 def _sin(x: Value, huge: bool = False) -> Value:
@@ -122,7 +122,8 @@ def _sin(x: Value, huge: bool = False) -> Value:
     return _odd(turned, x)
 
 
-def _sin_huge(x: Value) -> Value:
+def huge_sin(x: Value) -> Value:
+    """Return the sine for |x| > LIMIT."""
     return _finite(x, _sin(x, huge=True))
 
 
@@ -133,7 +134,7 @@ def cos(x: Value) -> Value:
 
     Error: float64 0.80 ulp, float32 0.501 ulp.
     """
-    return beyond(cos_within(x), x, LIMIT[dtype_of(x)], _cos_huge)
+    return beyond(cos_within(x), x, LIMIT[dtype_of(x)], huge_cos)
 
 
 def cos_within(x: Value, huge: bool = False) -> Value:
@@ -144,7 +145,8 @@ def cos_within(x: Value, huge: bool = False) -> Value:
     return convert(from_bits(magnitude ^ (shl(q, 62) & SIGN)), dtype_of(x))
 
 
-def _cos_huge(x: Value) -> Value:
+def huge_cos(x: Value) -> Value:
+    """Return the cosine for |x| > LIMIT."""
     return _finite(x, cos_within(x, huge=True))
 
 
@@ -155,7 +157,7 @@ def tan(x: Value) -> Value:
 
     Error: float64 2.17 ulp, float32 0.501 ulp.
     """
-    return beyond(_tan(x), x, LIMIT[dtype_of(x)], _tan_huge)
+    return beyond(_tan(x), x, LIMIT[dtype_of(x)], huge_tan)
 
 
 def _tan(x: Value, huge: bool = False) -> Value:
@@ -164,7 +166,8 @@ def _tan(x: Value, huge: bool = False) -> Value:
     return _odd(select(even, sine, -cosine) / select(even, cosine, sine), x)
 
 
-def _tan_huge(x: Value) -> Value:
+def huge_tan(x: Value) -> Value:
+    """Return the tangent for |x| > LIMIT."""
     return _finite(x, _tan(x, huge=True))
 
 
@@ -178,3 +181,7 @@ def _odd(y: Value, x: Value) -> Value:
     y = convert(y, dtype_of(x))
     top = -(2**31) if dtype_of(x).itemsize == 4 else SIGN
     return from_bits(bits(y) ^ (bits(x) & top))
+
+
+for _huge in (huge_sin, huge_cos, huge_tan):
+    _huge.apart = _huge.__name__  # type: ignore[attr-defined]
