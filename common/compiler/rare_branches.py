@@ -7,9 +7,9 @@ widens the loop with them. A variant tests all lanes at once and goes on; only i
 are the lanes taken one by one. The variants are inlined after vectorisation (`inline_variants`), so that the
 loop pays for two comparisons and a branch that is never taken.
 
-What takes lanes one by one has machine code of its own if the definition has an attribute ``apart``, the name of the
-`common.compiler.machine_functions.MachineFunction` that does it: it is compiled once per machine, and not with every
-kernel.
+What takes lanes one by one has machine code of its own if the definition has an attribute ``apart``, the symbol of the
+`common.compiler.machine_functions.MachineFunction` that does it, without its dtype: it is compiled once per machine,
+and not with every kernel.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-
-from common.compiler.machine_functions import PREFIX as LIBRARY
 
 __all__ = ["PREFIX", "define_each", "emit_beyond", "emit_lookup", "has_fixed_names", "inline_variants"]
 
@@ -47,7 +45,7 @@ def emit_beyond(
     made: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
     key = definition, str(kind), bound, others
     own = getattr(definition, "apart", "")
-    name = f"{PREFIX}_{own or definition.__name__.strip('_<>')}_{kind}{'' if own else f'_{len(made)}'}"
+    name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}{'' if own else f'_{len(made)}'}"
     if (key, "each") not in made:
         made[key, "each"] = (
             _declare_each(module, own, kind) if own else define_each(module, name, kind, bound, emit, others)
@@ -67,7 +65,7 @@ def has_fixed_names(module: ir.Module) -> bool:
 
 
 def _declare_each(module: ir.Module, name: str, kind: ir.Type) -> ir.Function:
-    symbol = f"{LIBRARY}.{name}.{'float32' if kind == ir.FloatType() else 'float64'}"
+    symbol = f"{name}.{'float32' if kind == ir.FloatType() else 'float64'}"
     signature = ir.FunctionType(ir.VoidType(), [_WORD, *[ir.PointerType()] * 2])
     return module.globals.get(symbol) or ir.Function(module, signature, symbol)
 

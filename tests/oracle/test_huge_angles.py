@@ -101,10 +101,9 @@ def test_the_loop_stays_vectorised(dtype, monkeypatch):
     texts = []
     emit = llvm_engine.emit
     monkeypatch.setattr(llvm_engine, "emit", lambda module, *rest: (texts.append(str(module)), emit(module, *rest))[1])
-    monkeypatch.setattr("common.compiler.disk_cache.read", lambda key, *_: None)
+    monkeypatch.setattr("common.compiler.disk_cache.read", lambda key, *_, **__: None)
     compile_loop(f"sine_{np.dtype(dtype).name}_again", lambda x: elementary.sin(x), dtype)
-    (text,) = (t for t in texts if "define i32 @twingrad_" in t)
-    body = text[text.index("define i32 @twingrad_") :]
+    (body,) = (text[text.index(start) :] for text in texts if (start := "define i32 @twingrad_") in text)
     body = body[: body.index("\n}")]
     assert " x double> " in body
     calls = set(re.findall(r"call .*?@([\w.]+)\(", body))

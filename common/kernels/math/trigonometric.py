@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from common.compiler.machine_functions import PREFIX
 from common.compiler.primitives import Value, absolute, beyond, bits, convert, dtype_of, from_bits, select, shl
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT
@@ -184,4 +185,4 @@ def _odd(y: Value, x: Value) -> Value:
 
 
 for _huge in (huge_sin, huge_cos, huge_tan):
-    _huge.apart = _huge.__name__  # type: ignore[attr-defined]
+    _huge.apart = f"{PREFIX}.{_huge.__name__}"  # type: ignore[attr-defined]
