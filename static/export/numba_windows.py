@@ -137,3 +137,14 @@ def fuse_lanes(x, i, y, j, lanes, at, start, length):
     for t in range(length):
         lane = at + (start + t) % 16
         lanes[lane] = fma(x[i + t], y[j + t], lanes[lane])
+
+
+def fuse_places(x, i, y, j, lanes, at, n, kw, kh, dx, dy, dz, step, length, rows, down, start):
+    """The same for n places of rows of windows, in lanes of their own; see `multiply_windows`."""
+    place, column, row = j, 0, 0
+    for k in range(n):
+        for r in range(rows):
+            for t in range(length):
+                lane = at + k * 16 + (start + r * length + t) % 16
+                lanes[lane] = fma(x[i + r * length + t], y[place + r * down + t * step], lanes[lane])
+        place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)

@@ -32,6 +32,8 @@ BLOCK = 512
 """Windows that are computed together: rows of them, or a part of a row."""
 _COPIED = LANES * BLOCK
 """Elements of images that are copied with their padding at a time; what is read behind them is no result's."""
+_FEWER = (LANES + 1) * BLOCK - 4 * LANES**2
+"""As many beside the chains of all places."""
 
 
 def scratch_of_rows(dtype: Any) -> int:
@@ -182,6 +184,35 @@ def input_row_source(dtype: Any, part: bool = False) -> str:
     )  # fmt: skip
 
 
+_AT_ONCE = f"""wp = w + 2 * pw
+reach = (kh - 1) * dh + 1
+rows = min(oh, ({_FEWER} // (c * wp) - reach) // sh + 1)
+if {is_flat(f"sw <= 2 and inner <= {4 * LANES}")} and {_FEWER} // (c * wp) >= reach:
+    chains = a + {_FEWER}
+    for task in range((groups - part + step - 1) // step):
+        group = task * step + part
+        for t in range(inner * {LANES}):
+            s[chains + t] = zero
+        for image in range(n):
+            for first_row in range(0, oh, rows):
+                some = min(rows, oh - first_row)
+                lines = (some - 1) * sh + reach
+                top = first_row * sh - ph
+{indented(padded("a"), 16)}                e = (image * groups + group) * lay + first_row * ow
+                dy = dh * wp - (kw - 1) * dw
+                dz = (lines - reach + 1) * wp - (kw - 1) * dw
+                start = (image * lay + first_row * ow) % {LANES}
+                fuse_places(g, e, s, a, s, chains, inner, kw, kh, dw, dy, dz, sw, ow, some, sh * wp, start)
+        for j in range(inner):
+            total = fold_lanes(s, chains + j * {LANES})
+            if n * lay % {LANES} != 0:
+                total = total + zero
+            out[group * inner + j] = total
+    return 0
+"""
+"""Of windows of up to 64 places in planes or lines the chains of all places go along together."""
+
+
 def weight_row_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_weight_row`` for float32 or float64; or of a part, as of ``conv_row``."""
     kind = np.dtype(dtype)
@@ -192,7 +223,7 @@ fuse_lanes(g, e0, s, a, s, e, (image * lay + at) % {LANES}, high * wide_)
         head("conv_weight_row", ("g", "x", "out"), kind, part) + turns("conv_weight_row", "g", part)
         + f"""    zero = {kind}(0)
     a = part * {(LANES + 1) * BLOCK}
-    e = a + {BLOCK}
+{indented(_AT_ONCE, 4)}    e = a + {BLOCK}
     for task in range((groups * inner - part + step - 1) // step):
         group = (task * step + part) // inner
         j = (task * step + part) % inner

@@ -52,12 +52,12 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
         def vectors(apart_by: int) -> None:
             with ForStrips(b, length, width) as (t, there):
                 source, into = b.gep(x, [b.mul(t, word(apart_by))]), b.gep(to, [t])
-                masks = _inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
+                masks = inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
 
                 def rows(store: Callable[[ir.Value, ir.Value], None]) -> None:
                     with ForLoop(b, count, 1) as each:
                         line = b.gep(source, [b.mul(each.index, down)])
-                        store(_loaded(b, line, masks, kind, width), b.gep(into, [b.mul(each.index, deeper)]))
+                        store(loaded(b, line, masks, kind, width), b.gep(into, [b.mul(each.index, deeper)]))
 
                 some = first_lanes(b, width, there)
                 with b.if_else(b.icmp_signed("==", there, word(width))) as (whole, cut):
@@ -149,7 +149,7 @@ def _added(
         with ForStrips(b, last, width) as (t, _):
             source, into = b.gep(rows, [t]), b.gep(x, [b.mul(t, word(apart_by))])
             low, high = b.sub(first, t), b.sub(last, t)
-            (own,), masks = _inside(b, width, 1, low, high), _inside(b, width, apart_by, low, high)
+            (own,), masks = inside(b, width, 1, low, high), inside(b, width, apart_by, low, high)
             nothing = zero(ir.VectorType(kind, width))
             with ForLoop(b, count, 1) as each:
                 lanes = times(load_some(b, b.gep(source, [b.mul(each.index, deeper)]), own, nothing))
@@ -189,10 +189,10 @@ def fuse_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
         def vectors(apart_by: int) -> None:
             with ForStrips(b, length, width) as (t, there):
                 source, into = b.gep(x, [b.mul(t, word(apart_by))]), b.gep(to, [t])
-                masks = _inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
+                masks = inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
                 some = first_lanes(b, width, there)
                 with ForLoop(b, count, 1) as each:
-                    lanes = _loaded(b, b.gep(source, [b.mul(each.index, down)]), masks, kind, width)
+                    lanes = loaded(b, b.gep(source, [b.mul(each.index, down)]), masks, kind, width)
                     place = b.gep(into, [b.mul(each.index, deeper)])
                     sums = load_some(b, place, some, zero(vector))
                     store_some(b, fused(b, number, lanes, sums), place, some)
@@ -337,30 +337,6 @@ def _sum_many(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.Fun
     return internal(module, f"sum_windows_{count}_{step}.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 10], define)
 
 
-def fuse_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (x, y, lanes, start, length)``: products added to chains, the first one to that of number `start`.
-
-    ``lanes[(start + t) % LANES] = fma(x[t], y[t], lanes[(start + t) % LANES])`` for t < length, in order.
-    """
-
-    def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        apart(function)
-        x, y, lanes, start, length = function.args
-        vector = ir.VectorType(kind, LANES)
-        end = b.add(start, length)
-        with While(b, lambda at, _: b.icmp_signed("<", at, end), word(0), load_lanes(b, lanes, LANES)) as walk:
-            at, sums = walk.carried
-            (there,) = _inside(b, LANES, 1, b.sub(start, at), b.sub(end, at))
-            where = b.sub(at, start)
-            left, right = (load_some(b, b.gep(v, [where]), there, zero(vector)) for v in (x, y))
-            walk.next = [b.add(at, word(LANES)), b.select(there, fused(b, left, right, sums), sums)]
-        store_lanes(b, walk.carried[1], lanes)
-        b.ret_void()
-
-    pointer = kind.as_pointer()
-    return internal(module, f"fuse_lanes.{kind}", _VOID, [pointer, pointer, pointer, WORD, WORD], define)
-
-
 def _by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], others: Callable[[], None]) -> None:
     """Vectors of elements that are 1 or 2 apart, and those that are farther one by one."""
     with b.if_else(b.icmp_signed("==", step, word(1))) as (near, far):
@@ -373,7 +349,7 @@ def _by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], ot
                 others()
 
 
-def _inside(b: ir.IRBuilder, width: int, step: int, first: ir.Value, last: ir.Value) -> list[ir.Value]:
+def inside(b: ir.IRBuilder, width: int, step: int, first: ir.Value, last: ir.Value) -> list[ir.Value]:
     """Masks of the vectors that hold elements first <= t < last of a vector's, `step` apart."""
     masks = []
     low, high = (spread(b, b.trunc(bound, INDEX), width) for bound in (first, last))
@@ -385,7 +361,7 @@ def _inside(b: ir.IRBuilder, width: int, step: int, first: ir.Value, last: ir.Va
     return masks
 
 
-def _loaded(b: ir.IRBuilder, line: ir.Value, masks: list[ir.Value], kind: ir.Type, width: int) -> ir.Value:
+def loaded(b: ir.IRBuilder, line: ir.Value, masks: list[ir.Value], kind: ir.Type, width: int) -> ir.Value:
     """A vector of elements as far apart as there are masks."""
     nothing = zero(ir.VectorType(kind, width))
     parts = [load_some(b, b.gep(line, [word(i * width)]), mask, nothing) for i, mask in enumerate(masks)]
