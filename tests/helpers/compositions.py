@@ -1,8 +1,8 @@
 """Random compositions of ops of every kind, on tensors of any shape.
 
-A composition is a function of its seed: it takes ops from a table, one after the other, each on an earlier value, and
-looks at shapes. So it finds what no single op shows: kernels that are joined, memory that is shared, and values that a
-plan keeps. As a command it draws new ones until one differs or the time is over::
+A composition is a function of its seed: it takes ops from tables, one after the other, each on one or two earlier
+values, and looks at shapes. So it finds what no single op shows: kernels that are joined, memory that is shared, and
+values that a plan keeps. As a command it draws new ones until one differs or the time is over::
 
     python -m tests.helpers.compositions --seconds 600 --seed 7
 """
@@ -25,6 +25,7 @@ MOST = 4000
 SIZES = (1, 1, 2, 3, 7, 16, 17, 24, 33)
 
 Op = Callable[[Any, int, random.Random], Any]
+Pair = Callable[[Any, Any, int], Any]
 
 
 def _numbers(choose: random.Random, most: int, count: int) -> np.ndarray:
@@ -124,6 +125,53 @@ OPS: dict[str, Op] = {
 }  # fmt: skip
 
 
+def _overwritten(x: Any, y: Any, d: int) -> Any:
+    z = tw.clone(x)
+    tw.narrow(z, d, 0, max(1, x.shape[d] // 2)).add_(tw.narrow(y, d, x.shape[d] // 2, max(1, x.shape[d] // 2)))
+    return z
+
+
+#: Ops of two values that broadcast against each other; of values of one shape, below.
+BROADCAST: dict[str, Pair] = {
+    "add": lambda x, y, d: x + y,
+    "mul": lambda x, y, d: x * y,
+    "div": lambda x, y, d: x / (tw.abs(y) + 1),
+    "maximum": lambda x, y, d: tw.maximum(x, y),
+    "chosen": lambda x, y, d: tw.where(x > y, x, y * 2),
+    "lerp": lambda x, y, d: tw.lerp(x, tw.sin(y), 0.3),
+    "outer": lambda x, y, d: tw.unsqueeze(x, -1) * tw.unsqueeze(y, -2) if x.shape[-1] * x.numel() < MOST else x - y,
+}  # fmt: skip
+ALIKE: dict[str, Pair] = {
+    "joined": lambda x, y, d: tw.cat([x * 2, y, x / (tw.abs(y) + 1)], d),
+    "beside": lambda x, y, d: tw.stack([x, y + 1], -1) if x.ndim < 4 else x + y,
+    "products": lambda x, y, d: x @ tw.transpose(y, -1, -2) if x.ndim > 1 else x * y,
+    "overwritten": _overwritten,
+    "distance": lambda x, y, d: tw.sum((x - y) ** 2, d),
+}  # fmt: skip
+
+
+def _fits(x: Any, y: Any) -> bool:
+    """Whether two values broadcast, to no more elements than go on."""
+    total: Any = 1
+    for i in range(1, max(x.ndim, y.ndim) + 1):
+        m, n = (v.shape[-i] if i <= v.ndim else 1 for v in (x, y))
+        if not (m == n or m == 1 or n == 1):
+            return False
+        total = total * (n if m == 1 else m)
+    return bool(y.ndim and x is not y and 0 < total < MOST)
+
+
+def _applied(x: Any, made: Sequence[Any], choose: random.Random) -> Any:
+    """A value of an earlier one, or of two."""
+    d = choose.randrange(x.ndim)
+    partners = [y for y in made if _fits(x, y)] if choose.random() < 0.4 else []
+    if not partners:
+        return OPS[choose.choice(list(OPS))](x, d, choose)
+    y = choose.choice(partners)
+    pairs = {**BROADCAST, **ALIKE} if tuple(x.shape) == tuple(y.shape) else BROADCAST
+    return pairs[choose.choice(list(pairs))](x, y, d)
+
+
 def composition(seed: int, count: int) -> Callable[..., list[Any]]:
     """A program of `count` ops on its arguments, of any shapes."""
 
@@ -132,7 +180,7 @@ def composition(seed: int, count: int) -> Callable[..., list[Any]]:
         for _ in range(count):
             x = choose.choice(made)
             if x.ndim and 0 < x.numel() < MOST:
-                made.append(OPS[choose.choice(list(OPS))](x, choose.randrange(x.ndim), choose))
+                made.append(_applied(x, made, choose))
         return made[-4:]
 
     return run
