@@ -148,3 +148,14 @@ def fuse_places(x, i, y, j, lanes, at, n, kw, kh, dx, dy, dz, step, length, rows
                 lane = at + k * 16 + (start + r * length + t) % 16
                 lanes[lane] = fma(x[i + r * length + t], y[place + r * down + t * step], lanes[lane])
         place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
+
+
+def add_places(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, length, rows, down, deeper):
+    """Rounded products of numbers and n places, added up in order; see `multiply_windows`."""
+    for r in range(rows):
+        for t in range(length):
+            total, place, column, row = x.dtype.type(0), i + r * down + t, 0, 0
+            for k in range(n):
+                total = total + w[j + k] * x[place]
+                place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
+            out[to + r * deeper + t] = total

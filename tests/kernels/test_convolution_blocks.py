@@ -12,6 +12,7 @@ import pytest
 import dynamic
 import static
 from common.compiler import llvm_engine
+from tests.kernels.run import assert_same_bits
 
 F = dynamic.nn.functional
 rng = np.random.default_rng(0)
@@ -100,6 +101,21 @@ def test_convolutions_are_sums_over_windows_and_their_gradients_adjoint(x, w, at
     total = (y.detach().numpy() * v).sum()
     assert (dx.numpy() * x).sum() == pytest.approx(total, rel=1e-10)
     assert (dw.numpy() * w).sum() == pytest.approx(total, rel=1e-10)
+
+
+@pytest.mark.parametrize("factor", [np.inf, -1e-30, 0.0])
+@pytest.mark.parametrize("padding", [0, 1, 4])
+def test_what_lies_outside_is_not_added(factor, padding):
+    """An infinite weight times nothing would be NaN, and a sum that begins with -0.0 would keep its sign."""
+    leaves = [dynamic.tensor(np.full(size, factor, np.float32), requires_grad=True) for size in (
+        (2, 3, 9, 20), (3, 1, 3, 3))]  # fmt: skip
+    cotangent = np.full(F.conv2d(*leaves, padding=padding, groups=3).shape, -1e-30, np.float32)
+
+    def gradient(f):
+        y = f(*leaves, padding=padding, groups=3)
+        return dynamic.autograd.grad(y, leaves[0], dynamic.tensor(cotangent).reshape(y.shape))[0].numpy()
+
+    assert_same_bits(gradient(F.conv2d), gradient(whole))
 
 
 SHARED = [

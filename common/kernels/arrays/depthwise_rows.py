@@ -14,7 +14,7 @@ are computed together, or where windows have few places, a register; of ``conv_w
 are the lanes of a vector. A missing lane adds
 `+0.0`, which is done once, at the end: what it changes is `-0.0`.
 
-Threads share images, or elements of the weights.
+Threads share images, or groups or elements of the weights.
 """
 
 from __future__ import annotations
@@ -159,12 +159,49 @@ for t in range(size):
     )  # fmt: skip
 
 
+_FROM_AROUND = f"""above = (kh - 1) * dh
+before = (kw - 1) * dw
+wp = w + before
+rows = min(h, {_COPIED} // wp - above)
+finite = True
+for j in range(groups * inner):
+    if w_[j] * zero != zero:
+        finite = False
+if finite and {is_flat("sh * sw == 1")} and rows > 0:
+    a = part * {(LANES + 1) * BLOCK}
+    for task in range((n * groups - part + step - 1) // step):
+        image = (task * step + part) // groups
+        group = (task * step + part) % groups
+        for first_row in range(0, h, rows):
+            some = min(rows, h - first_row)
+            lines = some + above
+            top = first_row + ph - above
+            begin = min(max(-top, 0), lines)
+            end = max(min(oh - top, lines), begin)
+            e = (image * groups + group) * lay + (top + begin) * ow + pw - before
+            copy_windows(g, 0, s, a, 0, 0, wp, 1, begin, 0, wp)
+            copy_windows(g, e, s, a + begin * wp, before - pw, before - pw + ow, wp, 1, end - begin, ow, wp)
+            copy_windows(g, 0, s, a + end * wp, 0, 0, wp, 1, lines - end, 0, wp)
+            from_ = a + above * wp + before
+            dy = before - dh * wp
+            for channel in range(c):
+                to = ((image * groups + group) * c + channel) * plane + first_row * w
+                b = group * inner + channel * k
+                add_places(s, from_, w_, b, out, to, k, kw, kh, -dw, dy, 0, w, some, wp, w)
+    return 0
+"""
+"""With windows one step apart an element is a sum over what lies around it in g, in a copy with zeros beside that.
+
+Zero times a number is nothing where all weights are finite: a sum from `+0.0` on never is `-0.0`.
+"""
+
+
 def input_row_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_input_row`` for float32 or float64; or of a part, as of ``conv_row``."""
     kind = np.dtype(dtype)
     return (
         head("conv_input_row", ("g", "w_", "out"), kind, part) + turns("conv_input_row", "g", part)
-        + f"""    first_row = 0
+        + f"    zero = {kind}(0)\n" + indented(_FROM_AROUND, 4) + f"""    first_row = 0
     high = oh
     ox = 0
     wide_ = ow

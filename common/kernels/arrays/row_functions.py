@@ -142,6 +142,7 @@ NAMESPACE: dict[str, Any] = {
         _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),
         _define("sum_windows", "bibibiiiiiiiiiiii", _in("window_code", "sum_windows")),
         _define("fuse_lanes", "bibibiii", _in("window_chains", "fuse_lanes")),
+        _define("add_places", "bibibiiiiiiiiiii", _in("window_chains", "add_places")),
         _define("fuse_places", "bibibiiiiiiiiiiii", _in("window_chains", "fuse_places")),
         _define("there_are_threads", "t", _in("gemm_threads", "there_are_threads"), apart=False)._replace(
             result="word"

@@ -8,18 +8,26 @@ from common.core.numerics import LANES
 from common.kernels.arrays.code_blocks import (
     WORD,
     ForLoop,
+    ForStrips,
     While,
+    add,
+    align,
     apart,
     cases,
+    first_lanes,
     fused,
     internal,
+    least,
     load_lanes,
     load_some,
+    multiply,
+    spread,
     store_lanes,
+    store_some,
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import next_place
+from common.kernels.arrays.gemm_code import next_place, tile
 from common.kernels.arrays.window_code import inside, loaded
 
 _VOID = ir.VoidType()
@@ -127,3 +135,39 @@ def _fuse_places(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.
 
     pointer = kind.as_pointer()
     return internal(module, f"fuse_places_{count}_{step}.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 11], define)
+
+
+_SIDE_BY_SIDE = 4
+"""Rows whose sums are in registers: each waits for its last addition."""
+
+
+def add_places(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, w, out, n, kw, kh, dx, dy, dz, length, rows, down, deeper)``: rounded products of places, added up.
+
+    ``out[r * deeper + t] = 0 + w[0] * x[r * down + t + place 0] + ...`` for n places, r < rows and t < length.
+    """
+    width = tile(kind).width
+    vector = ir.VectorType(kind, width)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, w, out, n, *way, length, rows, down, deeper = function.args
+        last = b.sub(rows, word(1))
+        with ForStrips(b, rows, _SIDE_BY_SIDE) as (r, _), ForStrips(b, length, width) as (t, there):
+            some = first_lanes(b, width, there)
+            numbers = [least(b, b.add(r, word(i)), last) for i in range(_SIDE_BY_SIDE)]
+            lines = [b.gep(x, [b.add(b.mul(number, down), t)]) for number in numbers]
+            begin = [*[word(0)] * 4, *[zero(vector)] * _SIDE_BY_SIDE]
+            with While(b, lambda j, *_: b.icmp_signed("<", j, n), *begin) as walk:
+                j, place, column, row, *sums = walk.carried
+                number = spread(b, b.load(b.gep(w, [j]), align=align(kind)), width)
+                found = [load_some(b, b.gep(line, [place]), some, zero(vector)) for line in lines]
+                added = [add(b, total, multiply(b, number, lanes)) for total, lanes in zip(sums, found, strict=True)]
+                further, *turn = next_place(b, *way, column, row)
+                walk.next = [b.add(j, word(1)), b.add(place, further), *turn, *added]
+            for number, total in zip(numbers, walk.carried[4:], strict=True):
+                store_some(b, total, b.gep(out, [b.add(b.mul(number, deeper), t)]), some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"add_places.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 10], define)
