@@ -14,7 +14,7 @@ from tests.bits import assert_all_same_bits
 RNG = np.random.default_rng(3)
 REAL = np.concatenate([
     RNG.uniform(-8, 8, 20000), RNG.uniform(-90, 90, 20000), RNG.choice([-1, 1], 5000) * 10 ** RNG.uniform(-44, 5, 5000),
-    [0.0, -0.0, 8.0, -8.0, np.nextafter(np.float32(8), np.float32(9)), 1e-45, np.inf, -np.inf, np.nan],
+    [0.0, -0.0, 1.0, -1.0, 2.0, 8.0, -8.0, np.nextafter(np.float32(8), np.float32(9)), 1e-45, np.inf, -np.inf, np.nan],
 ]).astype(np.float32)  # fmt: skip
 SHARES = np.concatenate([
     RNG.uniform(0, 1, 20000), 10 ** RNG.uniform(-44, 0, 20000), 1 - 10 ** RNG.uniform(-7, 0, 5000),

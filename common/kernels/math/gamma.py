@@ -72,7 +72,7 @@ def _lgamma_32(x: Value) -> Value:
     before, after = select(small, z, z - 1.0), select(small, z - 1.0, z - 2.0)
     y = select(small, z + 1.0, z)
     inverse = 1.0 / select(big, z, y + _CENTRE)
-    near = before * after * horner((y - _CENTRE) * inverse, fitted.LGAMMA_NEAR)
+    near = before * after * horner((y - _CENTRE) * inverse, fitted.LGAMMA_NEAR) + 0.0  # +0 at 1
     logarithm = log(select(small | big, z, 1.0))
     series = inverse * horner(inverse * inverse, fitted.LGAMMA_FAR)
     far = (z - 0.5) * (logarithm - 1.0) + (0.41893853320467274 + series)
