@@ -104,8 +104,7 @@ def input_source(dtype: Any, part: bool = False) -> str:
     tall = (inner + height - 1) // height * height
     low = 0
     high = c
-    units = (c + {_CHANNELS - 1}) // {_CHANNELS}
-    by_channels = min({PARTS}, units) > n or (units >= {PARTS} and inner > n * lay)
+    by_channels = c > {_CHANNELS} * min(n, {PARTS - 1}) and (n < {PARTS} or inner > n * lay)
 """
     pack = f"""for group in range(groups):
     for p in range(0, o, {DEEP}):
@@ -116,6 +115,7 @@ def input_source(dtype: Any, part: bool = False) -> str:
             pack_left_turned(w_, (group * o + p) * inner + r, inner, deep, there, s, first)
 """
     own = f"""if by_channels:
+    units = (c + {_CHANNELS - 1}) // {_CHANNELS}
     low = units * part // step * {_CHANNELS}
     high = min(c, units * (part + 1) // step * {_CHANNELS})
 {indented(pack, 4)}else:

@@ -129,7 +129,8 @@ line = sw * wide_
 reach = (kh - 1) * dh + 1
 most = ({_SPREAD - 2 * WIDTH} - inner) // (c * line)
 rows = min(oh, (most - reach) // sh + 1)
-if packed and {is_flat("sw > 1")} and most >= reach and rows * ow >= columns:
+fits = packed and most >= reach and rows * ow >= columns
+if fits and {is_flat("sw > 1")}:
 {indented(_STRIPS, 4)}    lines = (rows - 1) * sh + reach
     places = y_ + o * {SWATH}
     i = places
