@@ -27,21 +27,20 @@ Mark = tuple[str, int, int]
 """A file, its size, and when it was modified last."""
 
 _hashed: dict[str, list[Mark]] = {}
+"""Files of `HASHED`, by their folder, as this process found them first."""
 
 
 def hashed_files() -> list[Mark]:
     """The files that decide what a kernel's text means, in a fixed order."""
     package = Path(__file__).parent.parent
-    found = {folder: _python_files(folder) for folder in [str(package / name) for name in HASHED]}
+    found = {folder: _python_files(folder, _hashed) for folder in [str(package / name) for name in HASHED]}
     _hashed.update(found)
     return [_mark(package / "core" / "numerics.py"), *(mark for marks in found.values() for mark in marks)]
 
 
 def package_files() -> list[Mark]:
-    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version.
-
-    Files of `hashed_files` are as they were when those were asked for.
-    """
+    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
+    hashed_files()
     home = Path(__file__).parent.parent.parent
     spec = find_spec("networkx")
     found = [mark for name in ("common", "static") for mark in _python_files(str(home / name), _hashed)]

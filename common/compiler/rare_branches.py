@@ -67,7 +67,11 @@ def has_fixed_names(module: ir.Module) -> bool:
 def _declare_each(module: ir.Module, name: str, kind: ir.Type) -> ir.Function:
     symbol = f"{name}.{'float32' if kind == ir.FloatType() else 'float64'}"
     signature = ir.FunctionType(ir.VoidType(), [_WORD, *[ir.PointerType()] * 2])
-    return module.globals.get(symbol) or ir.Function(module, signature, symbol)
+    function = module.globals.get(symbol)
+    if function is None:
+        function = ir.Function(module, signature, symbol)
+        set.add(function.attributes, "cold")
+    return function
 
 
 def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...], index: ir.Value) -> ir.Value:

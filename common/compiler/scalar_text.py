@@ -48,7 +48,7 @@ class ScalarText(NamedTuple):
         """Declare in a module what the definition calls; unless its instructions are few, define it as a function."""
         for function in self.declared:
             if function.name not in module.globals:
-                ir.Function(module, function.ftype, function.name)
+                ir.Function(module, function.ftype, function.name).attributes = function.attributes
         for own, text in self.defined:
             module.globals.setdefault(own, text)
         if self.lines is None:

@@ -346,11 +346,16 @@ def _move(
     begin = [f"p = (o * extent + {_place(k, wrap)}) * inner", "q = (o * count + row * last + j) * inner"]
     slices = [*begin, "for c in range(inner):", f"    {statement('p + c', 'q + c')}"]
     few = {f"inner == {n}": [*begin, *(statement(f"p + {c}", f"q + {c}") for c in range(n))] for n in _FEW}
+    few[""] = few.popitem()[1]
     zeros = ["    for i in range(outer * extent * inner if signs >= 0 else 0):", f"        out[i] = {_zero(kind)}"]
-    cases = {"signs < 0": tell, **few, "inner != 1": slices, "": one}
+    cases = {"signs < 0": tell, "inner != 1": slices, "": one}
     return [
         *(zeros if operation == "put" else []),
-        "    for o in range(outer if signs >= 0 else 1):",
+        # a nest of its own: LLVM makes a loop per case of small ones only
+        f"    few = signs >= 0 and inner >= {_FEW[0]} and inner <= {_FEW[-1]}",
+        "    for o in range(outer if few else 0):",
+        *_walk(k, wrap, few, "        "),
+        "    for o in range(0 if few else outer if signs >= 0 else 1):",
         *_walk(k, wrap, cases, "        ", lean),
     ]
 
