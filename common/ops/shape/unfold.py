@@ -13,7 +13,6 @@ from common.ops._define import view
 from common.ops._samples import join, one
 from common.ops.index.advanced_keys import along
 from common.ops.index.coordinates import index_put_zeros
-from common.ops.shape.padding import constant_pad_
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import permute_, reshape
 from common.tensor.base import TensorBase
@@ -39,6 +38,8 @@ def _rule(g: Any, x_shape: Any, dim: int, size: int, step: int) -> Any:
     order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
     extent = x_shape[dim]
     if step == size and type(extent) is int:  # windows lie side by side
+        from common.ops.shape.padding import constant_pad_
+
         taken = g.shape[dim] * size
         found = reshape(permute_(g, dims=order), (*x_shape[:dim], taken, *x_shape[dim + 1 :])) + 0.0
         starts = (0,) * len(x_shape)
