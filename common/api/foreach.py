@@ -1,15 +1,14 @@
-"""Functions of lists of tensors under PyTorch's names, such as `_foreach_add_`, and lists as one row and back.
+"""Functions of lists of tensors under PyTorch's names, such as `_foreach_add_`.
 
 PyTorch saves calls by them; here each is the op for one tensor after the other, with the bits of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.nn import functions as F
 from common.tensor import boundary
 
 #: What these names have behind `_foreach_`, and with `_` behind it.
@@ -65,14 +64,3 @@ def _one(op: str, x: Any, others: list[Any], options: dict[str, Any]) -> Any:
     if hasattr(x, op):
         return getattr(x, op)(*others, **options)
     return x.copy_(getattr(x, stem)(*others, **options))
-
-
-def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
-    """All elements of tensors of one dtype, one after the other."""
-    return F.cat([F.reshape(x, (-1,)) for x in tensors])
-
-
-def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """Parts of a row with the shapes of tensors, the reverse of `_flatten_dense_tensors`."""
-    parts = F.split(flat, [x.numel() for x in tensors])
-    return tuple(F.reshape(part, x.shape) for part, x in zip(parts, tensors, strict=True))

@@ -13,7 +13,7 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("_utils functional serialization", ""),
+    "": ("functional serialization", ""),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -40,7 +40,6 @@ PLACES: dict[str, tuple[str, str]] = {
 
 #: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
 INNER: dict[str, tuple[str, str]] = {
-    "_utils": ("common.api.foreach", "_flatten_dense_tensors _unflatten_dense_tensors"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
     "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
     "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),

@@ -134,7 +134,7 @@ PLACED: tuple[tuple[str, str, str], ...] = (
     (
         "",
         "there is no C++ below: public names of {tw} do what this package is imported for",
-        "_C _jit_internal _refs _prims _decomp _subclasses _guards _tensor _ops _VF",
+        "_C _utils _jit_internal _refs _prims _decomp _subclasses _guards _tensor _ops _VF",
     ),
 )
 

@@ -1,7 +1,5 @@
 """Functions of lists of tensors: each is the op for one after the other."""
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -52,15 +50,6 @@ def test_steps_of_optimisers_by_lists_are_compiled_too(engine):
     wanted += [2.0**x for x in X] + [m + 0.5 * y * x for m, y, x in zip(moved, Y, X, strict=True)]
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-@ENGINES
-def test_lists_are_rows_and_back(engine):
-    utils = importlib.import_module(f"{engine.__name__}._utils")
-    tensors = [engine.tensor(x) for x in X]
-    row = utils._flatten_dense_tensors(tensors)
-    assert_all_same_bits([row.numpy()], [np.concatenate([x.reshape(-1) for x in X])], "row")
-    assert_all_same_bits([x.numpy() for x in utils._unflatten_dense_tensors(row, tensors)], X, "back")
 
 
 @ENGINES
