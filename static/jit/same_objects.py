@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd.view_histories import replayed_from
+from common.core.dispatch import apply
 from common.core.sizes import Dim, resolve
 from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap
@@ -37,8 +37,17 @@ class Same(NamedTuple):
     alias: bool = False
     steps: tuple[ViewStep, ...] = ()
 
-    def find(self, leaves: Sequence[Any], env: Callable[[Sequence[Any]], Mapping[Any, int]]) -> Any:
-        """The object in a call whose arguments have these leaves; None if the engine has made a copy of it."""
+    def find(
+        self, leaves: Sequence[Any], env: Callable[[Sequence[Any]], Mapping[Any, int]], made: dict[Any, Any]
+    ) -> Any:
+        """The object in a call; None if the engine has made a copy of it.
+
+        Parameters
+        ----------
+        leaves : of the call's arguments.
+        env : of them, the sizes.
+        made : what view ops have made in this call: views that are results of one op share it.
+        """
         x = leaves[self.of] if self.kind == "given" else self.of._grad if self.kind == "grad" else self.of
         if not isinstance(x, TensorBase):
             if type(x) is not np.ndarray or native_array(x, 0) is not x:
@@ -46,13 +55,22 @@ class Same(NamedTuple):
             x = wrap(x)
         elif self.alias:
             x = wrap(x.payload)
-        steps = self.steps
-        if any(_is_sized(value) for step in steps for value in step.attrs.values()):
-            known = env(leaves)
-            steps = tuple(
-                [step._replace(attrs={k: resolve(value, known) for k, value in step.attrs.items()}) for step in steps]
-            )
-        return replayed_from(x, steps)
+        if self.steps:
+            x = made.setdefault((self.kind, self.of if self.kind == "given" else id(self.of), self.alias), x)
+        for step in self.steps:
+            key = id(x), id(step.attrs)
+            if key not in made or (step is self.steps[-1] and step.position is None):  # a tensor of its own
+                made[key] = x, apply(step.op, (x,), _resolved(step.attrs, leaves, env))
+            x = step.taken(made[key][1])
+        return x
+
+
+def _resolved(attrs: Mapping[str, Any], leaves: Sequence[Any], env: Callable[..., Mapping[Any, int]]) -> Any:
+    """Attributes with the sizes of a call."""
+    if not any(map(_is_sized, attrs.values())):
+        return attrs
+    known = env(leaves)
+    return {name: resolve(value, known) for name, value in attrs.items()}
 
 
 def _is_sized(value: Any) -> bool:
@@ -133,10 +151,10 @@ class SameObjects:
         call : positional and named arguments.
         env : of their leaves the sizes.
         """
-        leaves = flatten(call)[0]
+        leaves, made = flatten(call)[0], dict[Any, Any]()
         for owner, same in self.grads:
-            if (x := same.find(leaves, env)) is not None:
+            if (x := same.find(leaves, env, made)) is not None:
                 owner._grad = x
         for k, same in self.results.items():
-            if (x := same.find(leaves, env)) is not None:
+            if (x := same.find(leaves, env, made)) is not None:
                 values[k] = x

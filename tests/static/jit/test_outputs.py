@@ -300,3 +300,19 @@ def test_nested_arguments_are_one_native_call(monkeypatch):
     assert list(f(q, x)[0]) == list(q)
     assert_same_bits(f(q, x)[0]["w0"], plain[0]["w0"], "other order")
     assert_same_bits(f(p, x)[0]["w3"], plain[0]["w3"], "first order")
+
+
+def test_views_that_one_op_makes_are_made_once_per_call(monkeypatch):
+    from static.jit import same_objects
+
+    made, apply = [], same_objects.apply
+    monkeypatch.setattr(same_objects, "apply", lambda *x: made.append(x) or apply(*x))
+    rows = static.function(lambda x: (*static.unbind(x.t(), 1), x[0], x[0]))
+    x = static.tensor(np.arange(12, dtype=np.float32).reshape(4, 3))
+    for count in (5, 10):  # of the transpose, of its rows, and two of a row of their own, one for the first of both
+        parts = rows(x)
+        assert len(made) <= count
+        parts[2].add_(1)
+        assert parts[4] is not parts[5]
+        for part, row in zip(parts[:4], x.numpy(), strict=True):
+            assert_same_bits(part.numpy(), row, "rows")
