@@ -11,13 +11,15 @@ from typing import Any
 from common.core.errors import ArgumentError
 from common.tensor import boundary
 
-#: What these names have behind `_foreach_`, and with `_` behind it.
+#: What these names have behind `_foreach_`, also with `_` behind it: then the first list is written to.
 _OPS = frozenset([
-    "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min", "clone", "copy",
+    "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min",
     "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "floor", "frac", "lerp", "lgamma", "log", "log10",
-    "log1p", "log2", "max", "maximum", "minimum", "mm", "mul", "neg", "norm", "pow", "reciprocal", "round",
-    "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc", "zero",
+    "log1p", "log2", "maximum", "minimum", "mul", "neg", "pow", "reciprocal", "round",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc",
 ])  # fmt: skip
+_ONE_WAY = frozenset(["clone", "copy_", "max", "mm", "norm", "zero_"])
+"""Those of which there is one kind only."""
 _OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 """Ops whose second operand may be a number, and the op that it is then."""
 
@@ -30,7 +32,7 @@ def made(module: str, name: str) -> Callable[..., Any] | None:
     module : that offers it.
     """
     op = name.removeprefix("_foreach_")
-    if op == name or op.removesuffix("_") not in _OPS:
+    if op == name or not (op.removesuffix("_") in _OPS or op in _ONE_WAY):
         return None
 
     def each(self: Any, *others: Any, **options: Any) -> tuple[Any, ...] | list[Any]:
@@ -61,6 +63,6 @@ def _one(op: str, x: Any, others: list[Any], options: dict[str, Any]) -> Any:
         options = {"value": others.pop()}
     if isinstance(x, (int, float)):  # the base of a power
         return x ** others[0]
-    if hasattr(x, op):
-        return getattr(x, op)(*others, **options)
-    return x.copy_(getattr(x, stem)(*others, **options))
+    if op.endswith("_") and not hasattr(x, op):
+        return x.copy_(getattr(x, stem)(*others, **options))
+    return getattr(x, op)(*others, **options)

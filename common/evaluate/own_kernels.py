@@ -144,4 +144,4 @@ OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled,
     "unreflected": _bordered("unreflected", -1),
 }  # fmt: skip
-"""By names."""
+"""What makes the kernel of each name, of shapes, dtype and attributes."""

@@ -5,6 +5,7 @@ The weight itself is no parameter: it is computed of the others where it is read
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from common.core import mode
@@ -17,7 +18,7 @@ from common.tensor.create import lift
 from common.tensor.leaf import Buffer, Parameter
 
 
-class FormerNorm:
+class FormerNorm(ABC):
     """How a weight is computed of what a module keeps in its place.
 
     Attributes
@@ -33,9 +34,9 @@ class FormerNorm:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @abstractmethod
     def __call__(self, module: Module) -> Any:
         """The weight."""
-        raise NotImplementedError
 
     def kept(self, module: Module) -> list[Any]:
         """What is kept, in the order of `ends`."""
@@ -92,7 +93,7 @@ class FormerNorm:
         module.register_parameter(name, Parameter(weight))
         return module
 
-    def forget(self, module: Module) -> None:
+    def forget(self, module: Module) -> None:  # noqa: B027  most add nothing
         """Take away what else was added to a module."""
 
 

@@ -79,7 +79,8 @@ def compiled_call(
     names = [f"x{i}" for i in range(len(traced.positions))]
     names += [getattr(source.owner, "name", "") or f"state{i}" for i, (_, source) in enumerate(traced.captured)]
     places = list(traced.places)
-    outputs = [f"result{places.index(k)}" for k in range(len(traced.raw.outputs) - len(traced.grad_targets))]
+    first = {k: i for i, k in reversed([*enumerate(places)])}
+    outputs = [f"result{first[k]}" for k in range(len(traced.raw.outputs) - len(traced.grad_targets))]
     outputs += [f"{getattr(x, 'name', '') or f'tensor{i}'}.grad" for i, x in enumerate(traced.grad_targets)]
     state = [source.payload for _, source in traced.captured]
 

@@ -16,7 +16,7 @@ CALLS = {
     "_foreach_sub": [((Y,), lambda x, y: x - y)], "_foreach_neg": [((), np.negative)], "_foreach_sqrt": [((), np.sqrt)],
     "_foreach_maximum": [((Y,), np.maximum), ((1.0,), lambda x, s: np.maximum(x, np.float32(s)))],
     "_foreach_minimum": [((1.0,), lambda x, s: np.minimum(x, np.float32(s)))], "_foreach_sign": [((), np.sign)],
-    "_foreach_clamp_max": [((1.0,), lambda x, s: np.minimum(x, np.float32(s)))], "_foreach_zero": [((), np.zeros_like)],
+    "_foreach_clamp_max": [((1.0,), lambda x, s: np.minimum(x, np.float32(s)))],
 }  # fmt: skip
 
 
@@ -29,8 +29,7 @@ def test_each_tensor_has_the_op(engine, name):
                  for x in others]  # fmt: skip
         results = [wanted(x, *(other[i] for other in rest)) for i, x in enumerate(X)]
         tensors = [engine.tensor(x) for x in X]
-        if name != "_foreach_zero":
-            assert_all_same_bits([x.numpy() for x in getattr(engine, name)(tensors, *given)], results, name)
+        assert_all_same_bits([x.numpy() for x in getattr(engine, name)(tensors, *given)], results, name)
         written = getattr(engine, f"{name}_")(tensors, *given)
         assert [a is b for a, b in zip(written, tensors, strict=True)] == [True, True]
         assert_all_same_bits([x.numpy() for x in tensors], results, f"{name}_")
@@ -56,5 +55,15 @@ def test_steps_of_optimisers_by_lists_are_compiled_too(engine):
 def test_mistakes(engine):
     with pytest.raises(TypeError, match=r"_foreach_add\(\) takes lists of as many tensors, got \[2, 1\]"):
         engine._foreach_add([engine.ones(1)] * 2, [engine.ones(1)])
-    with pytest.raises(AttributeError, match="_foreach_powsum"):
-        engine._foreach_powsum  # noqa: B018
+    for name in ("_foreach_powsum", "_foreach_zero", "_foreach_norm_"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(engine, name)
+
+
+@ENGINES
+def test_lists_are_copied_and_cleared(engine):
+    tensors, others = ([engine.tensor(x) for x in arrays] for arrays in (X, Y))
+    engine._foreach_copy_(tensors, others)
+    assert_all_same_bits([x.numpy() for x in tensors], Y, "copied")
+    engine._foreach_zero_(tensors)
+    assert_all_same_bits([x.numpy() for x in tensors], [0 * x for x in X], "cleared")

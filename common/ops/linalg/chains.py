@@ -225,7 +225,7 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
         got = [x.shape[axis] if x.ndim else 0 for x in (a, b)]
         raise ShapeError(f"cross: inputs dimension {dim} must have length 3. Got {got[0]} and {got[1]}")
 
-    # sizes that happen to be equal are: gradients of the op and of its parts differ in signs of zeros
+    # also in a trace in which sizes are equal by chance: gradients of the parts differ in signs of zeros
     if tuple(a.shape) == tuple(b.shape) and a.dtype == b.dtype and a.dtype.kind == "f":
         return cross_(a, b, dim=axis)
     return _crossed(a, b, dim=axis)

@@ -104,7 +104,7 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid
         raise ShapeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
-    # sizes that happen to be equal are: gradients of gradients of the op and of its parts differ
+    # also in a trace in which sizes are equal by chance: gradients of gradients of the parts differ
     if p == 2 and tuple(x1.shape[:-2]) == tuple(x2.shape[:-2]):
         return distances_(x1, x2)
     return norm(_differences(x1, x2), p, -1)
