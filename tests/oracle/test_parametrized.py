@@ -96,3 +96,70 @@ def test_a_way_of_pruning_computes_its_mask_of_any_tensor():
     assert method.compute_mask(t, dynamic.ones(4)).tolist() == [1, 0, 0, 1]  # as in PyTorch 2.13
     assert method.prune(t).tolist() == [3, 0, 0, 4]
     assert method.prune(t, dynamic.tensor([0.0, 1.0, 1.0, 1.0])).tolist() == [0, 0, 0, 4]
+
+
+def _l1_left(w: np.ndarray, mask: np.ndarray, amount: float | int) -> np.ndarray:
+    """The mask (...) without the least of the elements that are left, by numpy."""
+    alive = np.flatnonzero(mask)
+    count = amount if isinstance(amount, int) else round(amount * alive.size)
+    gone = alive[np.argsort(np.abs(w * mask).ravel()[alive], kind="stable")[:count]]
+    return np.where(np.isin(np.arange(w.size), gone).reshape(w.shape), 0, mask)
+
+
+def _slices_left(w: np.ndarray, mask: np.ndarray, amount: float | int, dim: int) -> np.ndarray:
+    """The mask (...) without the slices of least norm of those of which anything is left, by numpy."""
+    others = tuple(i for i in range(w.ndim) if i != dim)
+    alive = np.flatnonzero(mask.sum(others))
+    count = amount if isinstance(amount, int) else round(amount * alive.size)
+    norms = np.sqrt(((w * mask).astype(np.float64) ** 2).sum(others))
+    gone = alive[np.argsort(norms[alive], kind="stable")[:count]]
+    return mask * ~np.isin(np.arange(w.shape[dim]), gone).reshape([-1 if i == dim else 1 for i in range(w.ndim)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_parameter_pruned_again_is_pruned_among_what_is_left(engine, seed):
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal((6, 5, 2)).astype(np.float32)
+    layer, prune, mask = engine.nn.Module(), engine.nn.utils.prune, np.ones(w.shape, np.float32)
+    layer.w = engine.nn.Parameter(w)
+    for _ in range(4):
+        amount, dim = [1, 0.25, 0.5][rng.integers(3)], int(rng.integers(3))
+        if rng.integers(2):
+            prune.l1_unstructured(layer, "w", amount)
+            mask = _l1_left(w, mask, amount)
+        else:
+            amount = 1 if dim == 2 and mask.sum((0, 1)).all() else 0.25
+            prune.ln_structured(layer, "w", amount, 2, dim)
+            mask = _slices_left(w, mask, amount, dim)
+        np.testing.assert_array_equal(layer.w_mask.numpy(), mask)
+        np.testing.assert_array_equal(layer.w.detach().numpy(), w * mask)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_users_ways_of_pruning_see_what_they_ask_for(engine):
+    prune, seen = engine.nn.utils.prune, []
+
+    class Last(prune.BasePruningMethod):
+        def __init__(self, kind):
+            self.PRUNING_TYPE, self.dim = kind, 1
+
+        def compute_mask(self, t, default_mask):
+            seen.append(tuple(t.shape))
+            mask = default_mask.clone()
+            mask.view(-1)[-1] = 0
+            return mask
+
+    layer = engine.nn.Linear(3, 2)
+    for kind in ("unstructured", "unstructured", "structured", "global"):
+        Last.apply(layer, "weight", kind)
+    assert seen == [(2, 3), (5,), (2, 3), (2, 3)]  # as in PyTorch 2.13
+    assert layer.weight_mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+    with pytest.raises(ArgumentError, match="Unrecognized PRUNING_TYPE 'rows'"):
+        Last.apply(layer, "weight", "rows")
+    other = engine.nn.Linear(3, 2)
+    with pytest.raises(ArgumentError, match="smaller than the number of parameters to prune=6"):
+        prune.l1_unstructured(other, "weight", 7)
+    assert "weight" in dict(other.named_parameters())
+    assert not prune.is_pruned(other)
+    assert len(layer._forward_pre_hooks) == 1
