@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,14 @@ def weak(x: Any) -> Any:
     """A Python number whose arithmetic is that of ops, as it is in a graph; a truth value is as good as it is."""
     kind = type(x)
     return Number(x) if kind is float else Int(x) if kind is int else x
+
+
+WEAK = frozenset((Number, Int))
+
+
+def plain(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands with Python's own numbers in the place of weak ones, beside a tensor or value, where they are equal."""
+    return tuple([float(x) if type(x) is Number else int(x) if type(x) is Int else x for x in operands])
 
 
 def _exact(name: str) -> Callable[[Number, Any], Any]:

@@ -10,7 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from common.core.errors import ArgumentError, IndexRangeError, NotDefinedError, ShapeError
 from common.core.int_arguments import members
+from common.core.unbroadcast import INTS
 from common.random import generator as random
+from common.tensor.base import TensorBase
 
 __all__ = [
     "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
@@ -73,7 +75,7 @@ class TensorDataset(Dataset[Any]):
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
         """The tuple of row `index` of each tensor."""
-        return tuple(x[index] for x in self.tensors)
+        return tuple([x[index] for x in self.tensors])
 
     def __len__(self) -> int:
         return len(self.tensors[0]) if self.tensors else 0
@@ -191,6 +193,23 @@ class Subset(Dataset[Any]):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+def stacked_rows(dataset: Any, order: Any) -> list[Any] | None:
+    """The batch that `default_collate` makes of samples of a `TensorDataset`, or a `Subset` of one; an index of each.
+
+    None where samples are to be taken one by one: for subclasses, indices that are no ints, and tensors with gradient.
+    """
+    while type(dataset) is Subset and type(order) is list:
+        dataset, order = dataset.dataset, [dataset.indices[i] for i in order]
+    if type(dataset) is not TensorDataset or type(order) is not list or not INTS.issuperset(map(type, order)):
+        return None
+    if not order or any(not isinstance(x, TensorBase) or x.requires_grad for x in dataset.tensors):
+        return None
+    try:
+        return [x[order] for x in dataset.tensors]
+    except IndexError:  # which of the indices, says the sample
+        return None
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: random.Generator | None = None) -> list[Subset]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from common.core.errors import ArgumentError, NotDefinedError
@@ -198,13 +200,8 @@ class BatchSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         """The lists."""
-        batch: list[int] = []
-        for index in self.sampler:
-            batch.append(index)
-            if len(batch) == self.batch_size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
+        left, size = iter(self.sampler), min(self.batch_size, sys.maxsize)
+        while (batch := list(islice(left, size))) and (len(batch) == size or not self.drop_last):
             yield batch
 
     def __len__(self) -> int:

@@ -111,8 +111,11 @@ def to(
     DTypeError : a dtype without ops.
     DeviceError : another device than the CPU.
     """
-    if len(args) == 1 and type(args[0]) is type(dtypes.float32) and device is None and not copy:
-        return cast(self, args[0])
+    if len(args) == 1 and device is None and dtype is None and other is None and not copy:
+        if args[0] is CPU or (type(args[0]) is str and args[0] == "cpu"):
+            return self
+        if type(args[0]) is type(dtypes.float32):
+            return cast(self, args[0])
     target = target_of("to", args if other is None else (other, *args), dtype, device)
     moved = self if target is None else cast(self, target)
     return REGISTRY["clone"](self) if copy and moved is self else moved

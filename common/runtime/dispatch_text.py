@@ -66,6 +66,7 @@ CELL_WORDS = {CELL_WORDS}
 MAX_DIMS = {MAX_DIMS}
 KEY_ROOM = {KEY_WORDS - 2 - MAX_DIMS}
 NO_ROOM = 999
+LIKE_LAST = -1
 LARGE = {LARGE // 8}
 SPREAD = -7046029254386353131
 BITS_35 = 34359738367
@@ -73,11 +74,15 @@ BITS_35 = 34359738367
 def is_number(type):
     return type == PyFloat_Type or type == PyLong_Type or type == PyBool_Type
 
-# adds dtype and shape of an array to a key of so many words; how many it has then, too many if it has no room
-def write_form(key, words, array):
+# adds dtype and shape of an array, or that they are those of the last one, to a key of so many words; how many it has
+# then, too many if it has no room
+def write_form(key, words, array, last):
     rank, dims = rank_of(array), array[DIMS]
     if rank > MAX_DIMS or words > KEY_ROOM:
         return NO_ROOM
+    if last and array[DESCR][DTYPE] == last[DESCR][DTYPE] and has_sizes(array, rank_of(last), last[DIMS]):
+        key[words] = LIKE_LAST
+        return words + 1
     key[words] = rank
     key[words + 1] = array[DESCR][DTYPE]
     for d in range(rank):
@@ -89,10 +94,12 @@ def write_key(key, op, attrs, operands, count):
     key[0] = op
     key[1] = attrs
     words = 2
+    last = 0
     for i in range(count):
         arg = operands[i]
         if has_type(arg, PyArray_Type):
-            words = write_form(key, words, arg)
+            words = write_form(key, words, arg, last)
+            last = arg
         elif is_number(arg[TYPE]) and words <= KEY_ROOM:
             key[words] = arg[TYPE]
             words += 1

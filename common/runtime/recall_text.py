@@ -18,6 +18,8 @@ from common.runtime.dispatch_text import KEY_WORDS, MAX_OPERANDS
 LINE = ("function", "op", "attrs", "order", "constants")
 PLAIN_CLASSES = 12
 """How many classes a table names."""
+MOST_TENSORS = 256
+"""Tensors of one call."""
 
 _NAMES = ("LINES", "STORES", *(f"L_{name}" for name in LINE))
 
@@ -26,6 +28,7 @@ PyList_Type, Py_False = C
 {"".join(f"{name} = {i}" + chr(10) for i, name in enumerate(_NAMES))}
 PLAIN = {len(_NAMES)}
 PLAIN_CLASSES = {PLAIN_CLASSES}
+MOST_TENSORS = {MOST_TENSORS}
 STATE = {len(_NAMES) + PLAIN_CLASSES}
 LIST_ITEMS = 3
 
@@ -51,6 +54,18 @@ def write_value(table, key, words, object):
 def has_array(table, tensor):
     return has_type(tensor[at(table, STATE)[T_payload]], PyArray_Type)
 
+# adds a tensor, one more of the call; of several of one form side by side how many
+def write_tensor(state, key, words, tensor, tensors, found):
+    count, payload = found[0], state[T_payload]
+    tensors[count] = tensor
+    found[0] = count + 1
+    after = write_form(key, words, tensor[payload], tensors[count - 1][payload] if count else 0)
+    if after == words + 1 and found[1] == words and key[words - 1] < 0:
+        key[words - 1] += LIKE_LAST
+        return words
+    found[1] = after
+    return after
+
 # adds an argument that holds others, and its tensors to those of the call
 def write_several(table, key, words, items, count, tensors, found):
     key[words + 1] = count
@@ -59,11 +74,9 @@ def write_several(table, key, words, items, count, tensors, found):
         if is_tensor(at(table, STATE), items[i]):
             if not has_array(table, items[i]):
                 return NO_ROOM
-            if found[0] == MAX_OPERANDS:
+            if found[0] == MOST_TENSORS:
                 return NO_ROOM
-            tensors[found[0]] = items[i]
-            found[0] += 1
-            words = write_form(key, words, items[i][at(table, STATE)[T_payload]])
+            words = write_tensor(at(table, STATE), key, words, items[i], tensors, found)
         elif has_type(items[i], PyLong_Type):
             words = write_value(table, key, words, items[i])
         else:
@@ -95,14 +108,15 @@ def run_line(state, table, line, tensors, count):
 
 def recall(self, args, nargs):
     key = room({KEY_WORDS})
-    tensors = room({MAX_OPERANDS})
-    found = room(1)
+    tensors = room(MOST_TENSORS)
+    found = room(2)
     table = table_of(self)
     state = at(table, STATE)
     lines, stores = table[LINES], table[STORES]
     if nargs == 0:
         return clear(lines)
     found[0] = 0
+    found[1] = 0
     key[0] = args[stores]
     words = 1
     if state[TRACING][ENTRIES]:
@@ -110,11 +124,9 @@ def recall(self, args, nargs):
     for i in range(stores + 1, nargs):
         arg = args[i]
         if is_tensor(state, arg):
-            if found[0] == MAX_OPERANDS or not has_array(table, arg):
+            if found[0] == MOST_TENSORS or not has_array(table, arg):
                 return share(Py_NotImplemented)
-            tensors[found[0]] = arg
-            found[0] += 1
-            words = write_form(key, words, arg[state[T_payload]])
+            words = write_tensor(state, key, words, arg, tensors, found)
         elif words <= KEY_ROOM and arg[TYPE] == PyList_Type:
             key[words] = arg[TYPE]
             words = write_several(table, key, words, arg[LIST_ITEMS], arg[COUNT], tensors, found)

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import allocation_error, refuse_beyond_memory
+from common.core.dispatch import known_attrs
 from common.core.dtypes import SUPPORTED, AbsentDType, default_float, int64, promote, unsupported
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import is_nested
@@ -21,6 +22,8 @@ from common.tensor.external_writes import lend
 
 #: The dtypes with ops, to look one up.
 OWN_DTYPES = frozenset(SUPPORTED)
+#: Numbers between which numpy rounds as `to` does, in every mode.
+_LEAST, _MOST = 1e-37, 1e38
 #: More dimensions than an array of numpy's has.
 _DEEPEST = 65
 
@@ -50,6 +53,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     DTypeError : a dtype without ops.
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
+    if type(data) is float and dtype is None and (_LEAST < abs(data) < _MOST or data == 0):
+        return np.array(data, default_float())
     if is_tensor(data):
         data = concrete(data)
     elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float)) and is_foreign(data):
@@ -74,16 +79,18 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         wanted = _promoted(data) if mixed else array.dtype.newbyteorder("=")
     else:
         wanted = default_float() if array.dtype.kind == "f" else int64
-    if array.dtype.kind == "O" and any(isinstance(x, Dim) for x in array.flat):
+    kind = array.dtype.kind
+    if kind == "O" and any(isinstance(x, Dim) for x in array.flat):
         raise DTypeError("a list holds sizes that are open in a trace; use stack([tensor(n), ...])")
-    if array.dtype.kind == "O":
+    if kind == "O":
         raise DTypeError(f"Could not infer dtype of {type(first).__name__}: give a number, an array or nested lists")
-    if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
-        raise unsupported(array.dtype if array.dtype.kind not in "biuf" else wanted)
+    if wanted not in OWN_DTYPES or kind not in "biuf":
+        raise unsupported(array.dtype if kind not in "biuf" else wanted)
     if array.dtype == wanted and array.dtype.isnative:
         return array
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array if array.dtype == wanted else run(REGISTRY["to"], (array,), known_attrs(None, dtype=wanted))
 
 
 def refuse_copied_rows(name: str, values: Any) -> None:

@@ -135,10 +135,12 @@ class TensorBase:
 
 def wrap(payload: Any) -> TensorBase:
     """A tensor without history over a payload: traced inside a trace, else eager."""
-    trace = mode.current_trace()
-    if trace is not None:
-        return trace.wrap(payload)
-    tensor: TensorBase = _new(InferenceTensor if mode.tracing and mode.is_inference_mode_enabled() else Tensor)
+    kind = Tensor
+    if mode.tracing:
+        if (trace := mode.current_trace()) is not None:
+            return trace.wrap(payload)
+        kind = InferenceTensor if mode.is_inference_mode_enabled() else Tensor
+    tensor: TensorBase = _new(kind)
     tensor.payload = payload if type(payload) is np.ndarray else np.asarray(payload)
     tensor.grad_fn = tensor._grad = tensor._family = None
     tensor.output_nr, tensor._requires_grad = 0, False

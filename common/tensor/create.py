@@ -26,6 +26,8 @@ def lift(x: Any) -> Any:
 
     Of an array that is not in native byte order it is a locked copy, since a write to it would be lost.
     """
+    if type(x) is np.ndarray and not mode.tracing and x.dtype in OWN_DTYPES:
+        return wrap(x)
     if not isinstance(x, (np.ndarray, np.generic)):
         if isinstance(x, (TensorBase, *NUMBERS)) or not is_foreign(x):
             return x
@@ -33,8 +35,6 @@ def lift(x: Any) -> Any:
     trace = mode.current_trace()
     if trace is not None:
         return wrap(trace.payload(np.asarray(x)))  # numpy's float64 is a float of Python's too
-    if type(x) is np.ndarray and x.dtype in OWN_DTYPES:
-        return wrap(x)
     array = to_array(x, copy=False)
     if not x.dtype.isnative:
         array.flags.writeable = False
@@ -62,7 +62,8 @@ def operand(x: Any, *others: Any) -> Any:
 
 def _shared(data: Any, how: str, dtype: Any = None) -> Any:
     """A tensor of data whose memory the outside may write, if it is an array."""
-    array = to_array(data, dtype, copy=False)
+    known = dtype is None and type(data) is np.ndarray and data.dtype in OWN_DTYPES and data.dtype.isnative
+    array = data if known else to_array(data, dtype, copy=False)
     if array is data and mode.current_trace() is None:
         array = borrow(array, how)
     return lift(array)

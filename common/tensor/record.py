@@ -15,7 +15,7 @@ from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
 from common.core.operators import as_operand
-from common.core.python_numbers import as_array, weak
+from common.core.python_numbers import WEAK, as_array, plain, weak
 from common.core.source_lines import own_files, user_files, user_frame
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
@@ -118,6 +118,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         attrs = interned(attrs)
     if (made := eager.applied(op, attrs, *operands)) is not None:
         return made
+    if not WEAK.isdisjoint(map(type, operands)):
+        return record(op, plain(operands), attrs)
     if mode.tracing:
         if (level := mode.dual_level.get()) is not None:
             return level.record(op, operands, attrs)

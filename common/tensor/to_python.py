@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from common.core import mode
 from common.core.errors import AllocationError, ArgumentError, NumberRangeError, ShapeError
 from common.tensor.arrays import concrete
@@ -21,9 +23,11 @@ def _decisions() -> Any:
 
 def item(self: TensorBase) -> Any:
     """The element; of a tensor that is traced for decisions, a traced number."""
-    if mode.tracing and (decide := _decisions()) is not None:
-        return decide.item(self)
-    array = concrete(self)
+    array = self.payload
+    if mode.tracing or not isinstance(array, np.ndarray):
+        if (decide := _decisions()) is not None:
+            return decide.item(self)
+        array = concrete(self)
     if array.size != 1:
         raise ShapeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     return array.item()

@@ -14,6 +14,7 @@ from common.core.interpretation import Interpretation
 from common.core.op import Op
 from common.core.spec import Spec, numel
 from common.evaluate.specialise import NUMBERS, Recipe, recipe
+from common.runtime.dispatch_text import MAX_OPERANDS
 from common.runtime.tape_state import KnownLine
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.record import record
@@ -173,7 +174,7 @@ class OpLine(Interpretation):
 
     def describe(self, result: Any, scope: Mapping[str, Any], known: KnownLine) -> None:
         """Say of a line that is one op what it is."""
-        if self.is_one_op(result):
+        if self.is_one_op(result) and len(self.given(0)) <= MAX_OPERANDS:
             op, _, attrs, _, _ = self.steps[0]
             tensors, given = [x.name for x in self.operands if type(x) is StandIn], self.given(0)
             order = [tensors.index(x) if x in tensors else -1 for x in given]

@@ -17,6 +17,7 @@ from common.core import mode
 from common.core.errors import TwingradError
 from common.core.members import give
 from common.core.op import Op, rules_changed
+from common.core.unbroadcast import INTS
 from common.evaluate import specialise as eager
 from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
@@ -318,6 +319,8 @@ def _getitem(self: Any, key: Any) -> Any:
     if known is None:
         if type(key) is Tensor and (y := _chosen(self, key)) is not None:
             return y
+        if type(key) is list and key and INTS.issuperset(map(type, key)):
+            key = wrap(np.array(key, np.int64))
         if (y := eager.recalled(_keys, self, key)) is None:
             y = _keys.meet((self, key), functional.getitem)
         return _general_getitem(self, key) if y is NotImplemented else y

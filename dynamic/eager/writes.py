@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -62,8 +63,12 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
 
 
 def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
-    """Write few elements where nothing is recorded, at a mask or at rows by number; whether that was done."""
-    k = key.payload
+    """Write few elements where nothing is recorded, at a mask or at places by number; whether that was done."""
+    if type(key) is Tensor:
+        k = places = key.payload
+    else:
+        places = tuple([k.payload for k in key])
+        k = places[0]
     if not x.flags.writeable or (_grad_enabled() and is_recorded(self)):
         return False
     if (type(value) is float or type(value) is int) and x.dtype.kind == "f":
@@ -74,19 +79,26 @@ def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
     else:
         return False
     if k.dtype == bool:
-        if k.shape != x.shape or v.ndim or k.size > SMALL:
+        if places is not k or k.shape != x.shape or v.ndim or k.size > SMALL:
             return False
         np.putmask(x, k, v)
         return True
-    if k.dtype != np.int64 or k.ndim != 1 or not x.ndim or (v.ndim and v.shape != (len(k), *x.shape[1:])):
+    if k.dtype != np.int64 or k.ndim != 1 or not x.ndim:
         return False
-    if len(k) * x.size > SMALL * len(x):
+    rest = x.shape[1:] if places is k else x.shape[len(places) :]
+    if places is not k and (x.ndim < len(places) or {(p.shape, p.dtype) for p in places} != {(k.shape, k.dtype)}):
+        return False
+    if (v.ndim and v.shape != (len(k), *rest)) or len(k) * math.prod(rest) > SMALL:
         return False
     try:
-        x[k] = v
+        x[places] = v
     except IndexError:
         return False
     return True
+
+
+def _is_of_tensors(key: Any) -> bool:
+    return type(key) is tuple and {*map(type, key)} == {Tensor}
 
 
 def _setitem(self: Any, key: Any, value: Any) -> None:
@@ -94,7 +106,8 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     x = self.payload
     known = key if type(key) is int else known_key(key)
     if mode.tracing or known is None or type(x) is not np.ndarray:
-        if type(key) is Tensor and type(x) is np.ndarray and not mode.tracing and _is_written_at(self, x, key, value):
+        taken = type(x) is np.ndarray and not mode.tracing and (type(key) is Tensor or _is_of_tensors(key))
+        if taken and _is_written_at(self, x, key, value):
             return log_write(x, *user_frame(2))
         return general(self, key, value)
     recorded, edge = is_recorded(self), None

@@ -225,3 +225,45 @@ def test_texts_of_samples_are_a_tuple_as_the_columns_of_tuples_are(engine):
     assert collate([{"name": "a"}, {"name": "b"}]) == {"name": ["a", "b"]}
     ((numbers, texts),) = engine.utils.data.DataLoader([(1, "a"), (2, "b")], batch_size=2)
     assert (numbers.tolist(), texts) == ([1, 2], ("a", "b"))
+
+
+def test_rows_of_tensors_are_the_samples_stacked():
+    """A `TensorDataset` is read by batches where no result shows that: classes of users are asked for each sample."""
+    rng = np.random.default_rng(5)
+    x, y = dynamic.tensor(rng.normal(size=(11, 3)).astype(np.float32)), dynamic.arange(11)
+    asked = []
+
+    class Asked(data.TensorDataset):
+        def __getitem__(self, i):
+            asked.append(i)
+            return super().__getitem__(i)
+
+    leaf = dynamic.tensor(rng.normal(size=(11, 2)).astype(np.float32), requires_grad=True)
+    sets = [data.TensorDataset(x, y), data.TensorDataset(y), data.TensorDataset(leaf, x), Asked(x, y)]
+    sets += [data.Subset(data.Subset(sets[0], [9, 3, 10, 0]), [3, 1, 2])]
+    sets += data.random_split(sets[0], [4, 7], generator=dynamic.Generator().manual_seed(1))
+    for dataset in sets:
+        for size in (1, 2, 4, 100):
+            order = [[*range(len(dataset))][i : i + size] for i in range(0, len(dataset), size)]
+            expected = [data.default_collate([dataset[i] for i in each]) for each in order]
+            asked.clear()
+            found = list(data.DataLoader(dataset, batch_size=size))
+            assert asked == ([*range(11)] if type(dataset) is Asked else [])
+            for batch, other in zip(found, expected, strict=True):
+                assert type(batch) is list
+                for a, b in zip(batch, other, strict=True):
+                    assert (a.dtype, a.shape, a.requires_grad) == (b.dtype, b.shape, b.requires_grad)
+                    assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+                    assert not np.may_share_memory(a.detach().numpy(), x.numpy())
+    batches = list(data.DataLoader(sets[0], batch_sampler=[[0, -1], (2, 3), [np.int64(4)]]))
+    assert [b[1].tolist() for b in batches] == [[0, 10], [2, 3], [4]]
+    assert len(list(data.DataLoader(sets[0], batch_size=2**70))) == 1
+    with pytest.raises(IndexRangeError, match="11"):
+        list(data.DataLoader(sets[0], batch_sampler=[[0, 11]]))
+
+
+def test_batches_are_made_when_they_are_asked_for():
+    taken = []
+    batches = iter(data.BatchSampler((taken.append(i) or i for i in range(100)), 3, drop_last=False))
+    assert (next(batches), taken) == ([0, 1, 2], [0, 1, 2])
+    assert [len(b) for b in data.BatchSampler(range(8), 3, drop_last=True)] == [3, 3]

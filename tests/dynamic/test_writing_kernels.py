@@ -105,6 +105,9 @@ PLACES = {
     "a number in rows": lambda x, rows, y: x.__setitem__(rows, 2.5),
     "rows from the end": lambda x, rows, y: x.__setitem__(rows - len(x), y[: len(rows), : x.shape[1]]),
     "its own rows": lambda x, rows, y: x.__setitem__(rows, x[rows] * 3),
+    "a number at pairs": lambda x, rows, y: x.__setitem__((rows, -1 - rows % x.shape[1]), 2.5),
+    "pairs": lambda x, rows, y: x.__setitem__((rows, rows % x.shape[1]), y[0, : len(rows)]),
+    "too few columns": lambda x, rows, y: x.__setitem__((rows, rows % x.shape[1]), y[:1, : len(rows)]),
     "one row": lambda x, rows, y: x.__setitem__(rows, y[0, : x.shape[1]]),
 }
 PARTS = {"all": lambda x: x, "rows": lambda x: x[1:], "columns": lambda x: x.t(), "steps": lambda x: x[::2]}
@@ -136,8 +139,14 @@ def test_what_is_recorded_watched_or_wrong_at_masks_and_rows_goes_the_general_wa
     y[y > 4] = 6.0
     y.sum().backward()
     assert x.grad.tolist() == [[0, 0], [1, 1], [0, 0]]
-    with pytest.raises(IndexError, match="3"):
-        tw.ones(3)[tw.tensor([3])] = 1.0
+    y = x * 1
+    y[tw.tensor([0, 2]), tw.tensor([1, 0])] = 5.0
+    (gradient,) = tw.autograd.grad(y.sum(), x)
+    assert gradient.tolist() == [[1, 0], [1, 1], [0, 1]]
+    for key in (tw.tensor([3]), (tw.tensor([1, 2]), tw.tensor([1, 2]))):
+        with pytest.raises(IndexError, match="out of"):
+            (kept := tw.ones(3, 2))[key] = 3.0
+        assert kept.tolist() == [[1, 1]] * 3
     z, w = tw.ones(3), tw.ones(3, requires_grad=True)
     product = z * w
     z[z > 0] = 2.0

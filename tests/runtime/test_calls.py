@@ -219,7 +219,7 @@ def test_finder_does_without_what_it_cannot_tell():
     for odd in (np.zeros((1,) * 9, F32), np.float32(1), "x", None, [1.0], np.zeros(1, F32).view(Subclass)):
         store([], op, None, odd)
         assert find(op, None, odd) is None
-    many = [np.zeros((1, 1, 1, 1), F32)] * 12
+    many = [np.zeros((1, 1, 1, n), F32) for n in range(12)]
     store([], op, None, *many)
     assert find(op, None, *many) is None
     assert find(op) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -123,9 +124,10 @@ def _promoted(tensors: Sequence[Any]) -> list[Any]:
     """All in the dtype to which they promote."""
     from common.ops.math.cast import to
 
-    dtype = tensors[0].dtype
-    for x in tensors:
-        dtype = promote(dtype, x.dtype)
+    dtypes = {x.dtype for x in tensors}
+    if len(dtypes) == 1:
+        return list(tensors)
+    dtype = reduce(promote, dtypes)
     return [x if x.dtype == dtype else to(x, dtype=dtype, x_dtype=x.dtype) for x in tensors]
 
 
@@ -193,8 +195,6 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    from common.ops.shape.view import unsqueeze
-
     dim = integer(dim, "stack", "dim")
     if not tensors:
         raise ArgumentError("stack(): expects a non-empty TensorList")
@@ -205,10 +205,11 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
             f"Dimension out of range (expected to be in range of [{-ndim - 1}, {ndim}], but got {dim})"
         )
     axis = dim % (ndim + 1)
-    if len(xs) <= MOST_OPERANDS:
-        return _op("stack", len(xs))(*xs, dim=axis)
-    _stack_spec(*(Spec(x.shape, x.dtype) for x in xs), dim=axis)
-    return cat([unsqueeze(x, axis) for x in xs], axis)
+    if len(xs) > MOST_OPERANDS:
+        _stack_spec(*(Spec(x.shape, x.dtype) for x in xs), dim=axis)
+    groups = [xs[i : i + MOST_OPERANDS] for i in range(0, len(xs), MOST_OPERANDS)]
+    stacks = [_op("stack", len(group))(*group, dim=axis) for group in groups]
+    return stacks[0] if len(stacks) == 1 else cat(stacks, axis)
 
 
 __all__ = ["cat", "stack"]
