@@ -16,7 +16,7 @@ from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import mean_
-from common.ops.reduce.softmax import normalize_, require_ending
+from common.ops.reduce.softmax import affine_normalize_, normalize_, require_ending
 from common.ops.reduce.statistics import variance_around
 from common.ops.shape.view import reshape
 
@@ -207,12 +207,17 @@ def of_the_batch(
     dims = (0, *range(2, x.ndim))
     if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
         raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
-    y, mean, rstd = normalize_(x, dim=dims, eps=eps)
+    scale, shift = beside(x, weight), beside(x, bias)
+    if scale is not None and shift is not None:
+        y, mean, rstd = affine_normalize_(x, scale, shift, dim=dims, eps=eps)
+    else:
+        y, mean, rstd = normalize_(x, dim=dims, eps=eps)
+        y = affine(y, scale, shift)
     if running_mean is not None and 0 not in x.shape:  # of no elements there are no statistics
         plain, centre = (z.detach() if hasattr(z, "detach") else z for z in (x, mean))
         running_mean.copy_(running_mean * (1 - momentum) + reshape(centre, running_mean.shape) * momentum)
         running_var.copy_(running_var * (1 - momentum) + variance_around(plain, centre, dims) * momentum)
-    return affine(y, beside(x, weight), beside(x, bias)), mean, rstd
+    return y, mean, rstd
 
 
 __all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]
