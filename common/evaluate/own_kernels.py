@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.kernels.arrays import distances, mapped_sums, middles, small_compositions
+from common.kernels.arrays import distances, mapped_sums, middles, small_compositions, window_maxima, windows
 
 
 class OwnKernel(NamedTuple):
@@ -138,10 +138,18 @@ def _mode(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> Own
     return OwnKernel(middles.mode_source(dtype), "mode", (*shape[:-1], 1), ints, middles.scratch(n), np.dtype(np.int64))
 
 
+def _put(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (_, shape), size, count, stride = shapes, attrs["size"], attrs["count"], attrs["stride"]
+    if not window_maxima.serves(shape[2:], size, count, stride, attrs["padding"]):
+        return None
+    ints = windows.window_args(prod(shape[:2]), shape[2:], (size, count, stride, attrs["padding"], attrs["dilation"]))
+    return OwnKernel(window_maxima.put_source(dtype, size[2]), "window_put", shape, ints)
+
+
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
     "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
     "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled,
-    "unreflected": _bordered("unreflected", -1),
+    "unreflected": _bordered("unreflected", -1), "window_put": _put,
 }  # fmt: skip
 """What makes the kernel of each name, of shapes, dtype and attributes."""

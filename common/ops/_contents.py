@@ -28,7 +28,8 @@ CONTENTS = {
     "image.pooling": "| unpool",
     "image.shuffle":
         "channel_shuffle pixel_shuffle pixel_unshuffle | pixel_shuffle pixel_unshuffle",
-    "image.windows": "| columns from_columns window_add window_amax window_max window_sum",
+    "image.windows":
+        "| columns from_columns window_add window_amax window_max window_put window_sum",
     "index.advanced_keys": "",
     "index.bags": "embedding_bag |",
     "index.coordinates":

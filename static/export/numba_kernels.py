@@ -252,7 +252,7 @@ def _without_unread(nodes: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _asks_for_threads(node: ast.expr) -> bool:
-    return any(isinstance(x, ast.Name) and x.id == "there_are_threads" for x in ast.walk(node))
+    return any(isinstance(x, ast.Name) and x.id in ("there_are_threads", "threads_wait") for x in ast.walk(node))
 
 
 def _loaded(node: ast.expr) -> ast.expr:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from common.evaluate.kernels import compiled
+from common.kernels.arrays.window_maxima import WIDTHS, put_source, serves
 from common.kernels.arrays.windows import add_source, amax_source, max_source, sum_source, window_args
 from common.ops.image.windows import _amax_oracle, _max_oracle
 from tests.bits import assert_all_same_bits
@@ -78,3 +79,28 @@ def test_sums_and_additions_of_windows_are_made_in_order(window, dtype):
         compiled(add_source(dtype), "window_add")(g, places, *args)
         expected = in_order(x, g, sizes, size, count, stride, padding, dilation)
         assert_all_same_bits([total, places], [g, expected], f"windows of {sizes}")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_numbers_are_put_where_maxima_are(width, dtype):
+    rng = np.random.default_rng(width)
+    for sizes, size, stride in (
+        ((1, 2, 19), (1, 2, width), (1, 2, width)), ((2, 9, 5 * width), (2, 1, width), (2, 1, width)),
+        ((4, 7, 50 * width + 1), (1, 2, width), (3, 2, width)), ((3, 3, width), (2, 2, width), (2, 4, width)),
+    ):  # fmt: skip
+        count = tuple((n - k) // s + 1 for n, k, s in zip(sizes, size, stride, strict=True))
+        assert serves(sizes, size, count, stride, (0, 0, 0))
+        x = rng.integers(-2, 3, (2, 3, *sizes)).astype(dtype)
+        x[rng.random(x.shape) < 0.1] = np.nan
+        x[rng.random(x.shape) < 0.2] = -0.0
+        x[rng.random(x.shape) < 0.2] = -np.inf
+        v = rng.choice([1.5, -0.0, -2.0], (2, 3, *count)).astype(dtype)
+        out = np.full(x.shape, np.nan, dtype)
+        windows = {"size": size, "count": count, "stride": stride, "padding": (0, 0, 0), "dilation": (1, 1, 1)}
+        args = window_args(6, sizes, tuple(windows.values()))
+        assert compiled(put_source(np.dtype(dtype), width), "window_put")(v, x, out, *args) == 0
+        expected, at = np.zeros_like(x), _max_oracle(x, **windows)
+        for place in np.ndindex(*v.shape):
+            expected[place[:2]].reshape(-1)[at[place]] += v[place]
+        assert_all_same_bits([out], [expected], f"{sizes}, {size}, {stride}")

@@ -36,6 +36,8 @@ call                                      meaning
 ``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
+``threads_wait(a)``                        whether `share_parts` may be called
+``share_parts(bufs, args, a, n, tasks)``  parts of the kernel that calls it, see `common.kernels.arrays.shared_parts`
 ``share_attention(bufs, args, ...)``, ...  the items of another kernel
 ========================================  ==========================================================
 """
@@ -61,6 +63,7 @@ from common.kernels.arrays import (
 )
 from common.kernels.arrays.convolutions import KERNELS
 from common.kernels.arrays.sorting import sort_key
+from common.kernels.arrays.window_maxima import WIDTHS
 
 _SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
 _BITS = tuple(map(np.dtype, ("uint16", "uint32", "uint64")))  # of elements that are only moved
@@ -141,6 +144,11 @@ NAMESPACE: dict[str, Any] = {
         _define("add_products", "bibibiiiiiii", _in("window_code", "add_products")),
         _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),
         _define("sum_windows", "bibibiiiiiiiiiiii", _in("window_code", "sum_windows")),
+        *(
+            _define(f"put_{size}_at_maxima", "bibibiiiiiiii",
+                    partial(_in("window_maxima_code", "put_at_maxima"), size=size))
+            for size in WIDTHS
+        ),
         _define("fuse_lanes", "bibibiii", _in("window_chains", "fuse_lanes")),
         _define("add_places", "bibibiiiiiiiiiii", _in("window_chains", "add_places")),
         _define("fuse_places", "bibibiiiiiiiiiiii", _in("window_chains", "fuse_places")),
@@ -148,6 +156,10 @@ NAMESPACE: dict[str, Any] = {
             result="word"
         ),
         _define("share_tiles", "wwtii", _in("gemm_threads", "share_tiles"), apart=False),
+        _define("threads_wait", "t", _in("gemm_threads", "threads_wait"), apart=False)._replace(
+            result="word", dtypes=SUPPORTED
+        ),
+        _define("share_parts", "wwtii", _in("gemm_threads", "share_parts"), apart=False)._replace(dtypes=SUPPORTED),
         *(
             _define(f"share_{kernel}", "wwtii", partial(_in("gemm_threads", "share_items"), kernel=kernel), apart=False)
             for kernel in (*attention_blocks.KERNELS, *KERNELS)

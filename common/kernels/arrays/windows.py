@@ -26,15 +26,17 @@ from typing import Any
 import numpy as np
 
 from common.compiler.literals import literal
+from common.core.numerics import LANES
 from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
+from common.kernels.arrays.shared_parts import WHOLE, in_parts
 
 UNROLLED = 27
 """Elements of a window up to which its maximum, or its sum, is found without loops."""
 
 __all__ = [
-    "UNROLLED", "add_source", "amax_source", "column_args", "columns_source", "from_columns_source", "max_source",
-    "sum_source", "window_args",
+    "UNROLLED", "add_source", "amax_source", "column_args", "columns_source", "from_columns_source", "head_of_planes",
+    "max_source", "sum_source", "window_args",
 ]  # fmt: skip
 
 
@@ -54,8 +56,25 @@ def column_args(
 
 
 def window_args(planes: Any, sizes: Sequence[Any], windows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """Return the args of the other kernels; `windows` as in `column_args`."""
-    return (planes, *sizes, *(value for three in windows for value in three))
+    """Return the args of the other kernels, whose planes threads share; `windows` as in `column_args`."""
+    return (planes, *sizes, *(value for three in windows for value in three), WHOLE)
+
+
+def head_of_planes(name: str, operands: str, dtype: Any, result: Any) -> str:
+    """The first lines of a kernel of planes: buffers of operands and ``out``, sizes, and which planes it does."""
+    in_vectors = f"od * oh * max(ow, {LANES}) * args[4] * args[5] * args[6]"  # a short row takes as long as a vector
+    elements = f"args[0] * max(d * h * w, {in_vectors})"
+    *_, x = names = operands.split()
+    held = "".join(f"    {name} = buffer(bufs, {i}, {buffer_dtype(dtype)})\n" for i, name in enumerate(names))
+    return f"""def {name}(bufs, args):
+{held}    out = buffer(bufs, {len(names)}, {buffer_dtype(result)})
+    d = args[1]
+    h = args[2]
+    w = args[3]
+    od = args[7]
+    oh = args[8]
+    ow = args[9]
+{in_parts(19, "args[0]", elements, x)}"""
 
 
 _HEAD = """    n_count = args[0]
@@ -172,10 +191,9 @@ def _windows(body: str, whole: str = "") -> str:
         return "".join(" " * depth + line + "\n" for line in text.splitlines())
 
     return (
-        lines("d = args[1]\nh = args[2]\nw = args[3]\nod = args[7]\noh = args[8]\now = args[9]\nq = 0\nwide()\n"
-              "step = args[12]\nfirst = ow\nlast = ow", 4)
+        lines("q = low * od * oh * ow\nwide()\nstep = args[12]\nfirst = ow\nlast = ow", 4)
         + lines(_WHOLE if whole else "", 4)
-        + lines("for plane in range(args[0]):\n    base = plane * d * h * w\n    for a in range(od):", 4)
+        + lines("for plane in range(low, high):\n    base = plane * d * h * w\n    for a in range(od):", 4)
         + lines("\n".join(_limits("a", "d", "od", 0)), 12) + lines("for b in range(oh):", 12)
         + lines("\n".join(_limits("b", "h", "oh", 1)), 16) + lines("for side in range(2):", 16)
         + lines(f"if side == 1:\n{indented(whole, 4)}" if whole else "", 20)
@@ -225,7 +243,7 @@ def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
     """
     kind = buffer_dtype(dtype)
     body = f"total = {kind}(0)\n---\ntotal = total + x[p]\n---\nout[q + c] = total"
-    head = f"def window_sum(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n"
+    head = head_of_planes("window_sum", "x", dtype, dtype)
     if _is_small(size, stride, dilation):
         count = prod(size)
         places = _Places(size, stride, dilation, False)
@@ -239,12 +257,10 @@ def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
 def add_source(dtype: Any) -> str:
     """Return the kernel that adds one number per window to all places in it."""
     kind = buffer_dtype(dtype)
-    fill = f"    for i in range(args[0] * args[1] * args[2] * args[3]):\n        out[i] = {kind}(0)\n"
+    fill = f"    for i in range(low * d * h * w, high * d * h * w):\n        out[i] = {kind}(0)\n"
     whole = _together("args[6] - 1, -1, -1", "out[PLACE] = out[PLACE] + g[q + c]")
     body = "value = g[q + c]\n---\nout[p] = out[p] + value\n---\n"
-    return f"def window_add(bufs, args):\n    g = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {kind})\n" + (
-        fill + _windows(body, whole) + "    return 0\n"
-    )
+    return head_of_planes("window_add", "g", dtype, dtype) + fill + _windows(body, whole) + "    return 0\n"
 
 
 def max_source(
@@ -279,9 +295,8 @@ def _better(dtype: Any, new: str, old: str) -> str:
 
 def _maxima(dtype: Any, windows: Sequence[Sequence[Any]], body: str, values: bool) -> str:
     """The kernel for maxima, or where they are; `body` as in `_windows`."""
-    kind = buffer_dtype(dtype)
-    name, result = ("window_amax", kind) if values else ("window_max", "int64")
-    head = f"def {name}(bufs, args):\n    x = buffer(bufs, 0, {kind})\n    out = buffer(bufs, 1, {result})\n"
+    name, result = ("window_amax", dtype) if values else ("window_max", np.int64)
+    head = head_of_planes(name, "x", dtype, result)
     size, stride, dilation, padding = windows
     if not _is_small(size, stride, dilation):
         return head + _windows(body) + "    return 0\n"
@@ -369,11 +384,10 @@ def _unrolled(
         slow = [f"if known and c * {sw} - args[15] < w:", *(f"    {line}" for line in cut), "else:",
                 *(f"    {line}" for line in slow)]  # fmt: skip
     return (
-        lines(["d = args[1]", "h = args[2]", "w = args[3]", "od = args[7]", "oh = args[8]", "ow = args[9]", "wide()",
-               f"left = min((args[15] + {sw - 1}) // {sw}, ow)", "right = left",
+        lines(["wide()", f"left = min((args[15] + {sw - 1}) // {sw}, ow)", "right = left",
                f"room = w + args[15] - {(kw - 1) * dw + 1}", "if room >= 0:",
-               f"    right = max(left, min(ow, room // {sw} + 1))", "q = 0",
-               "for plane in range(args[0]):", "    base = plane * d * h * w", "    for a in range(od):"], 1)
+               f"    right = max(left, min(ow, room // {sw} + 1))", "q = low * od * oh * ow",
+               "for plane in range(low, high):", "    base = plane * d * h * w", "    for a in range(od):"], 1)
         + lines([*_limits("a", "d", "od", 0), "for b in range(oh):"], 3)
         + lines([*_limits("b", "h", "oh", 1), f"z = a * {sd} - args[13]", f"y = b * {sh} - args[14]",
                  f"known = {known}", "first = left if known else ow", "last = right if known else ow", *places.rows,

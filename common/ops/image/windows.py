@@ -15,9 +15,10 @@ import numpy as np
 from common.core.dtypes import int64
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
-from common.ops._define import kernel
-from common.ops._samples import join, one
-from common.ops.index.gather import scatter_zeros
+from common.ops._define import composite, kernel
+from common.ops._samples import away_from_zero, join, one
+from common.ops.index.gather import gather_, scatter_zeros
+from common.ops.index.written_values import without_history
 from common.ops.shape.view import reshape
 
 ATTRS = ("size", "count", "stride", "padding", "dilation")
@@ -208,19 +209,49 @@ def _amax_oracle(x: np.ndarray, **windows: Any) -> np.ndarray:
     return maxima.reshape(found.shape)
 
 
-def _to_maxima(g: Any, x: Any, **windows: Any) -> Any:
-    """Zeros with a number per window added where its maximum is."""
-    flat = (*g.shape[:2], numel(windows["count"]))
-    found = reshape(window_max_(x, **windows), flat)
-    return reshape(scatter_zeros(reshape(g, flat), found, extent=numel(x.shape[2:]), dim=2), x.shape)
+def _at_maxima(x: Any, windows: dict[str, Any]) -> Any:
+    """Where the maxima of windows are, as (n, c, l)."""
+    return reshape(window_max_(x, **windows), (*x.shape[:2], numel(windows["count"])))
+
+
+def _to_maxima(v: Any, x: Any, *, size: Any, count: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    found = _at_maxima(x, dict(zip(ATTRS, (size, count, stride, padding, dilation), strict=True)))
+    return reshape(scatter_zeros(reshape(v, found.shape), found, extent=numel(x.shape[2:]), dim=2), x.shape)
+
+
+def _from_maxima(g: Any, x: Any, v_shape: Any, **windows: Any) -> Any:
+    flat = reshape(g, (*x.shape[:2], numel(x.shape[2:])))
+    return reshape(gather_(flat, _at_maxima(x, windows), dim=2), v_shape)
+
+
+def _maxima_samples(rng: Any, dtype: Any) -> list[Any]:
+    """Images, and a number for each of their windows."""
+    given = [
+        ((1, 2, 2), (2, 2, 3), (1, 2, 2), (0, 0, 0)), ((2, 1, 3), (1, 4, 1), (2, 1, 3), (0, 0, 0)),
+        ((1, 2, 2), (2, 3, 5), (1, 1, 1), (0, 0, 1)),
+    ]  # fmt: skip
+    return [
+        ((away_from_zero(rng, (2, 3, *count), dtype), away_from_zero(rng, (2, 3, 2, 4, 5), dtype)),
+         {"size": size, "count": count, "stride": stride, "padding": padding, "dilation": (1, 1, 1)})
+        for size, count, stride, padding in given
+    ]  # fmt: skip
+
+
+window_put_: Op = composite(
+    "window_put", _to_maxima,
+    (lambda g, x, v_shape, size, count, stride, padding, dilation: _from_maxima(
+        g, x, v_shape, size=size, count=count, stride=stride, padding=padding, dilation=dilation), None),
+    inputs=("v", "x"), reduce="window_put", samples=_maxima_samples, node_name="MaxPool2DWithIndicesBackward",
+    doc="Zeros with a number per window added where its maximum in x is. d/dv takes it from there.",
+)  # fmt: skip
 
 
 window_amax_: Op = kernel(
     "window_amax", ("x",),
     lambda x, *, size, count, stride, padding, dilation: Spec((*x.shape[:2], *count), x.dtype),
     lambda specs, outs, attrs: [_window_call("amax", specs[0].shape, specs[0].dtype, attrs)], _amax_oracle,
-    (lambda g, x, size, count, stride, padding, dilation: _to_maxima(
-        g, x, size=size, count=count, stride=stride, padding=padding, dilation=dilation),),
+    (lambda g, x, size, count, stride, padding, dilation: window_put_(
+        g, without_history(x), size=size, count=count, stride=stride, padding=padding, dilation=dilation),),
     samples=_window_samples(), attrs=ATTRS, node_name="MaxPool2DWithIndices",
     doc="The maximum of each window, from its first place or the last nan; g goes there. The least number of none.",
 )  # fmt: skip

@@ -370,7 +370,7 @@ _RULES: dict[str, Rule] = {
     **_named("index_add index_mul index_max index_min index_set", written_at),
     **_named("columns from_columns", joined_columns),
     **_named("attention attention_backward attention_masked attention_masked_backward", items),
-    **_named("window_sum window_max window_amax window_add unpool", items),
+    **_named("window_sum window_max window_amax window_add window_put unpool", items),
     **_named("conv conv_bias conv_input", convolution),
     **_named("conv_panels conv_bias_panels conv_input_panels conv_weight_panels", in_groups),
     **_named(

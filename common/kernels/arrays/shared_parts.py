@@ -1,0 +1,36 @@
+"""Kernels whose units of work do not depend on each other, and that threads share: text that such a kernel begins with.
+
+The last int of such a kernel is 0. Where there are threads and enough work it calls itself once for each part: the int
+is then how many parts there are, and a further one which of them it is.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PARTS", "WHOLE", "in_parts"]
+
+PARTS = 4
+"""Parts that a kernel is cut into: one that a busy machine delays leaves some to the other threads."""
+WHOLE = 0
+"""The last int of a call for all of the work."""
+_SHARED = 1 << 16
+"""Elements that are read or written from which on threads share: one thread takes some 10 us for them."""
+
+
+def in_parts(at: int, units: str, elements: str, x: str) -> str:
+    """Lines that leave the work to threads, where that pays, or set the units to do: from `low` to before `high`.
+
+    Parameters
+    ----------
+    at : which int is the last one.
+    units, elements : how many there are, as expressions of args.
+    x : a buffer.
+    """
+    return f"""    if args[{at}] == {WHOLE} and {elements} >= {_SHARED} and threads_wait({x}) != 0:
+        share_parts(bufs, args, {x}, {at}, {PARTS})
+        return 0
+    low = 0
+    high = {units}
+    if args[{at}] != {WHOLE}:
+        low = {units} * args[{at + 1}] // args[{at}]
+        high = {units} * (args[{at + 1}] + 1) // args[{at}]
+"""
