@@ -150,7 +150,7 @@ def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
     """
     if source.startswith(host_kernels.MARK):
         return "".join(f"; {line}\n" for line in source.splitlines())
-    return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name, False)[0])
+    return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name)[0])
 
 
 def origin(source: str, compiler: str | None = None) -> Origin | None:
@@ -283,7 +283,7 @@ def _get(source: str, name: str, compiler: str, ready_made: bool) -> int:
 
 
 def _compile(source: str, name: str, symbol: str, compiler: str, few_passes: bool) -> disk.Entry:
-    module, complete = _FRONT_ENDS[compiler](source, name, symbol, few_passes)
+    module, complete = _FRONT_ENDS[compiler](source, name, symbol, few_passes, True)
     if complete:
         llvm_engine.tidy(module)
     else:
@@ -291,12 +291,12 @@ def _compile(source: str, name: str, symbol: str, compiler: str, few_passes: boo
     return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol, few_passes))
 
 
-def _translated(source: str, name: str, symbol: str, one_program: bool = False) -> tuple[Any, bool]:
+def _translated(source: str, name: str, symbol: str, one_program: bool = False, here: bool = False) -> tuple[Any, bool]:
     from common.compiler.registers import Refused
     from common.compiler.translate import translate
 
     try:
-        text, complete = translate(source, symbol, partial(meaning, kernel=name), one_program)
+        text, complete = translate(source, symbol, partial(meaning, kernel=name), one_program, here)
         return llvm_engine.parse(text), complete
     except (Refused, SyntaxError) as error:
         from common.core.errors import CompileError
@@ -304,7 +304,7 @@ def _translated(source: str, name: str, symbol: str, one_program: bool = False) 
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
 
-def _by_numba(source: str, name: str, symbol: str, _: bool = False) -> tuple[Any, bool]:
+def _by_numba(source: str, name: str, symbol: str, *_: bool) -> tuple[Any, bool]:
     from numba.core.errors import NumbaError
 
     from common.compiler.numba_frontend import lower_source
@@ -317,7 +317,7 @@ def _by_numba(source: str, name: str, symbol: str, _: bool = False) -> tuple[Any
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
 
-_FRONT_ENDS: dict[str, Callable[[str, str, str, bool], tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
+_FRONT_ENDS: dict[str, Callable[..., tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
 
 _meanings: dict[str, Any] = {}
 

@@ -41,14 +41,15 @@ def emit_scalar(
     module: ir.Module | None = None,
     lanes: int = 1,
     known: Sequence[bool] = (),
+    values: type[LlvmValue] | None = None,
 ) -> tuple[ir.Value, np.dtype[Any]]:
     """Emit a scalar definition at the builder's position.
 
     Parameters
     ----------
     builder : IRBuilder
-        Where the instructions go. Definitions are branch-free; `repeat_while` alone makes blocks, and leaves the
-        builder at the end of the last one.
+        Where the instructions go. Definitions are branch-free; `repeat_while` and `rarely` alone make blocks, and leave
+        the builder at the end of the last one.
     definition : callable
         Written over `common.compiler.primitives`.
     operands : sequence of (IR value, dtype)
@@ -59,6 +60,8 @@ def emit_scalar(
         Operands are vectors of so many values, and so is the result.
     known : sequence of bool, optional
         Which operands will be numbers in the text once LLVM has inlined the definition: it divides by these itself.
+    values : type, optional
+        Of the values that the definition gets: `LlvmValue`, or one that knows more instructions.
 
     Returns
     -------
@@ -78,22 +81,24 @@ def emit_scalar(
     >>> print(dtype, value.type)
     float32 float
     """
-    values = [_operand(builder, module or builder.module, lanes, *pair) for pair in operands]
-    for value, number in zip(values, known):
+    given = [_operand(values or LlvmValue, builder, module or builder.module, lanes, *pair) for pair in operands]
+    for value, number in zip(given, known):
         value.is_known = number
-    result = definition(*values)
+    result = definition(*given)
     if not isinstance(result, LlvmValue):
         raise TypeError(f"a scalar definition must return a value computed from its operands, not {result!r}")
     return result.ir, result.dtype
 
 
-def _operand(builder: ir.IRBuilder, module: ir.Module, lanes: int, value: ir.Value, dtype: Any) -> LlvmValue:
+def _operand(
+    values: type[LlvmValue], builder: ir.IRBuilder, module: ir.Module, lanes: int, value: ir.Value, dtype: Any
+) -> LlvmValue:
     dtype = np.dtype(dtype)
     if dtype == _BOOL and value.type == ir.IntType(8):
         value = builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     if value.type != llvm_type(dtype, lanes):
         raise TypeError(f"operand declared {dtype} has LLVM type {value.type}")
-    return LlvmValue(builder, module, value, dtype, lanes)
+    return values(builder, module, value, dtype, lanes)
 
 
 class _Splat(ir.Constant):  # type: ignore[misc]
@@ -126,7 +131,7 @@ class LlvmValue(ScalarValue):
 
     # ---------------------------------------------------------------- construction
     def _new(self, value: ir.Value, dtype: np.dtype[Any] | None = None) -> LlvmValue:
-        return LlvmValue(self._builder, self._module, value, self.dtype if dtype is None else dtype, self._lanes)
+        return type(self)(self._builder, self._module, value, self.dtype if dtype is None else dtype, self._lanes)
 
     def _type(self, dtype: np.dtype[Any]) -> ir.Type:
         return llvm_type(dtype, self._lanes)
@@ -240,6 +245,25 @@ class LlvmValue(ScalarValue):
         build.branch(test)
         build.position_at_end(after)
         return current
+
+    def rarely(self, condition: LlvmValue, other: Callable[[], LlvmValue]) -> LlvmValue:
+        """Return this value, but ``other()`` where the condition holds; vectors branch around it."""
+        if self._lanes == 1:  # LLVM makes vectors of loops without branches
+            return condition.select(other(), self)
+        build, before = self._builder, self._builder.block
+        some, after = (build.append_basic_block(f"rarely.{part}") for part in ("some", "after"))
+        word = ir.IntType(self._lanes)
+        any_lane = build.icmp_unsigned("!=", build.bitcast(condition.ir, word), ir.Constant(word, 0))
+        build.cbranch(any_lane, some, after)
+        build.position_at_end(some)
+        found = condition.select(other(), self)
+        last = build.block
+        build.branch(after)
+        build.position_at_end(after)
+        phi = build.phi(self.ir.type)
+        phi.add_incoming(self.ir, before)
+        phi.add_incoming(found.ir, last)
+        return self._new(phi)
 
     # ---------------------------------------------------------------- functions
     def _exact(self, name: str, *others: LlvmValue) -> LlvmValue:

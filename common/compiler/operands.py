@@ -27,6 +27,7 @@ class Operands(Flow):
 
     Attributes
     ----------
+    whole : whether the processor has the instructions of `common.compiler.whole_vectors`.
     spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
@@ -35,7 +36,7 @@ class Operands(Flow):
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
-        self.calls, self.cost, self.complete = 0, 0, True
+        self.calls, self.cost, self.complete, self.whole = 0, 0, True, False
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 
@@ -121,9 +122,10 @@ class Operands(Flow):
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int, numbers: tuple[bool, ...]
     ) -> tuple[str | ScalarText, np.dtype[Any], int]:
         """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
-        known = scalar_text(definition, dtypes, lanes, numbers)
+        known = scalar_text(definition, dtypes, lanes, numbers, self.whole and lanes > 1)
         if known is None:
-            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers)
+            whole = self.whole and lanes > 1
+            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers, whole)
             return name, dtype, sum(len(block.instructions) for block in function.blocks)
         known.put_into(self.module, name)
         return name if known.lines is None else known, known.dtype, known.cost

@@ -21,8 +21,8 @@ import numpy as np
 
 __all__ = [
     "Value", "absolute", "beyond", "bits", "by_number", "ceil", "constant", "convert", "copysign", "dtype_of",
-    "evaluate", "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "remainder", "repeat_while", "rint",
-    "select", "shl", "sqrt", "transfer_sign", "trunc", "trunc_divide",
+    "evaluate", "fills_registers", "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "rarely",
+    "remainder", "repeat_while", "rint", "select", "shl", "sqrt", "transfer_sign", "trunc", "trunc_divide",
 ]  # fmt: skip
 
 Value: TypeAlias = Any
@@ -181,6 +181,19 @@ def beyond(value: Value, x: Value, bound: float, definition: Callable[..., Value
     result = np.array(value)
     result[chosen] = definition(*(np.asarray(z)[chosen] for z in operands or (x,)))
     return result[()]
+
+
+def rarely(value: Value, condition: Value, other: Callable[[], Value]) -> Value:
+    """Return ``value``, but ``other()`` where the condition holds.
+
+    For what most vectors need in no element, and some in many: a vector without such an element does not compute it.
+    """
+    return value.rarely(condition, other) if hasattr(value, "rarely") else select(condition, other(), value)
+
+
+def fills_registers(x: Value) -> bool:
+    """Whether x is a `common.compiler.whole_vectors.WholeVector`, with fewer instructions for the same bits."""
+    return getattr(x, "fills_registers", False)
 
 
 def lookup(table: tuple[int, ...], index: Value) -> Value:

@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from common.compiler.llvm_primitives import emit_scalar, llvm_type
 from common.compiler.rare_branches import has_fixed_names
+from common.compiler.whole_vectors import WholeVector
 
 FEW = 6
 """Instructions that are written where they are needed: as a function they take longer to parse and to inline."""
@@ -70,7 +71,11 @@ _texts: dict[Any, ScalarText | None] = {}
 
 
 def scalar_text(
-    definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int, known: tuple[bool, ...]
+    definition: Callable[..., Any],
+    kinds: Sequence[np.dtype[Any]],
+    lanes: int,
+    known: tuple[bool, ...],
+    whole: bool = False,
 ) -> ScalarText | None:
     """The text of a definition; None of one that depends on a module. Parameters as in `define`.
 
@@ -79,17 +84,17 @@ def scalar_text(
     OneByOne : it has no form for vectors.
     TypeError : it is no scalar definition of these dtypes.
     """
-    key = definition, lanes, known, *kinds
+    key = definition, lanes, known, whole, *kinds
     if key not in _texts:
-        _texts[key] = _emitted(definition, kinds, lanes, known)
+        _texts[key] = _emitted(definition, kinds, lanes, known, whole)
     return _texts[key]
 
 
 def _emitted(
-    definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int, known: tuple[bool, ...]
+    definition: Callable[..., Any], kinds: Sequence[np.dtype[Any]], lanes: int, known: tuple[bool, ...], whole: bool
 ) -> ScalarText | None:
     module = ir.Module()
-    function, dtype = define(module, _FUNCTION, definition, kinds, lanes, known)
+    function, dtype = define(module, _FUNCTION, definition, kinds, lanes, known, whole)
     others = [x for x in module.globals.values() if x is not function]
     if module.metadata or not all(isinstance(x, ir.Function) for x in others) or not has_fixed_names(module):
         return None
@@ -112,12 +117,14 @@ def define(
     kinds: Sequence[np.dtype[Any]],
     lanes: int,
     known: tuple[bool, ...],
+    whole: bool = False,
 ) -> tuple[ir.Function, np.dtype[Any]]:
     """Define a function in a module, and return it and the dtype of its result; errors as in `scalar_text`.
 
     Parameters
     ----------
     known : which operands are numbers in the text of a kernel, as far as that matters, see `emit_scalar`.
+    whole : whether the processor has the instructions of `WholeVector`.
     """
     # the dtype of the result is known when the definition has been emitted
     signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in kinds])
@@ -127,7 +134,7 @@ def define(
     builder = ir.IRBuilder(function.append_basic_block())
     operands = list(zip(function.args, kinds, strict=True))
     try:
-        value, dtype = emit_scalar(builder, definition, operands, None, lanes, known)
+        value, dtype = emit_scalar(builder, definition, operands, None, lanes, known, WholeVector if whole else None)
     except BaseException:
         del module.globals[name]
         raise

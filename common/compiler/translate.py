@@ -26,7 +26,9 @@ from common.compiler.syntax_tree import names, parts
 from common.compiler.vectors import Vectors
 
 
-def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_program: bool = False) -> tuple[str, bool]:
+def translate(
+    source: str, symbol: str, resolve: Callable[[str], Any], one_program: bool = False, here: bool = False
+) -> tuple[str, bool]:
     """Return the text of an LLVM module that defines a kernel, and whether its loops are vectors, or gain nothing.
 
     Parameters
@@ -35,9 +37,10 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_progr
     symbol : name of the only exported function of the module.
     resolve : ``resolve(name)``: the scalar definition or `common.compiler.machine_functions.MachineFunction` of that
         name.
-    one_program : whether the kernel was written for one program, to run here. The iterations of such a loop under a
+    one_program : whether the kernel was written for one program. The iterations of such a loop under a
         condition depend on each other: LLVM's pipeline takes more than half of the time to compile it, for code that
         is as fast. What follows the form for the sizes of the traced call is written in the shortest way.
+    here : whether it will run on this machine, and may have any of its instructions.
 
     Raises
     ------
@@ -48,7 +51,8 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any], one_progr
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, vectors=True)
-            kernel.one_program, kernel.has_masks = one_program, one_program and "+avx512vl" in cpu()[1]
+            kernel.whole = here and "+avx512vl" in cpu()[1]
+            kernel.one_program, kernel.has_masks = one_program, one_program and kernel.whole
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 text = _KernelWriter(function, symbol, resolve, vectors=False).text(function, symbol)

@@ -6,13 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.compiler.primitives import Value, absolute, bits, dtype_of, from_bits, lshr, select, shl
+from common.compiler.primitives import (
+    Value,
+    absolute,
+    bits,
+    constant,
+    convert,
+    dtype_of,
+    fills_registers,
+    from_bits,
+    lshr,
+    rint,
+    select,
+    shl,
+)
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.polynomial import at_least, at_most, horner
 
 __all__ = [
-    "FORMAT", "LOG2_E", "Format", "exp", "exp2", "exp_halved", "exp_of_negative", "exp_parts", "exp_rest", "expm1",
-    "expm1_times_half", "power_of_two", "reduce_exp", "round_magic", "scale",
+    "FORMAT", "LOG2_E", "Format", "exact_sum", "exp", "exp2", "exp_halved", "exp_of_negative", "exp_parts", "exp_rest",
+    "expm1", "expm1_times_half", "power_of_two", "reduce_exp", "round_magic", "scale",
 ]  # fmt: skip
 
 
@@ -59,6 +72,8 @@ def scale(y: Value, k: Value) -> Value:
 
     2^k is applied as two factors of about 2^(k/2): the first product is exact, the second rounds.
     """
+    if fills_registers(y):
+        return y.scaled(convert(k, dtype_of(y)))
     form = FORMAT[dtype_of(y)]
     biased = k + 2 * form.bias
     first = lshr(biased, 1)
@@ -72,19 +87,40 @@ def reduce_exp(x: Value) -> tuple[Value, Value, Value]:
 
     Cody and Waite: k * ln2_high is exact, and so is its difference from x.
     """
-    form = FORMAT[dtype_of(x)]
     k, count = round_magic(x * LOG2_E)
-    high = x - count * form.ln2_high
+    return k, *_reduced(x, count)
+
+
+def _reduced(x: Value, count: Value) -> tuple[Value, Value]:
+    """Return (r, c) with ``x = count ln 2 + r + c``, as `reduce_exp` does."""
+    form = FORMAT[dtype_of(x)]
+    high = exact_sum(count, -form.ln2_high, x)
     low = count * form.ln2_low
     r = high - low
-    return k, r, (high - r) - low
+    return r, (high - r) - low
+
+
+def exact_sum(x: Value, factor: float, term: Value) -> Value:
+    """Return ``x * factor + term``, whose product is exact: one instruction where the processor has it."""
+    return x.fused(constant(factor, x), term) if fills_registers(x) else x * factor + term
 
 
 def exp_rest(x: Value) -> tuple[Value, Value]:
     """Return (q, k) with ``e^x = (1 + q) 2^k``, -0.3 < q < 0.42, for x of which `scale` can apply k."""
     k, r, c = reduce_exp(x)
-    wide = dtype_of(x).itemsize == 8
-    return r + (r * r * horner(r, fitted.EXP_64 if wide else fitted.EXP_32) + c), k
+    return _exp_of_rest(r, c), k
+
+
+def _exp_of_rest(r: Value, c: Value) -> Value:
+    """Return ``e^(r + c) - 1`` for the results of `reduce_exp`."""
+    return r + (r * r * horner(r, fitted.EXP_64 if dtype_of(r).itemsize == 8 else fitted.EXP_32) + c)
+
+
+def _scaled_exp(x: Value, inside: Value) -> Value:
+    """Return e^x by an instruction that scales by any power of two: instead of bounding x, r and c are 0 outside."""
+    count = rint(x * LOG2_E)
+    r, c = (select(inside, part, 0.0) for part in _reduced(x, count))
+    return (1.0 + _exp_of_rest(r, c)).scaled(count)
 
 
 def exp_parts(x: Value) -> tuple[Value, Value]:
@@ -106,6 +142,8 @@ def exp(x: Value) -> Value:
     W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6.
     """
     wide = dtype_of(x).itemsize == 8
+    if fills_registers(x):
+        return _scaled_exp(x, absolute(x) < (746.0 if wide else 104.0))
     y, k = exp_parts(at_most(at_least(x, -746.0 if wide else -104.0), 710.0 if wide else 89.0))
     return scale(y, k)
 
@@ -113,6 +151,8 @@ def exp(x: Value) -> Value:
 def exp_of_negative(x: Value) -> Value:
     """Return e^x for x <= 0, with the bits of `exp`: 2^k is two factors, of which the second alone rounds."""
     wide = dtype_of(x).itemsize == 8
+    if fills_registers(x):
+        return _scaled_exp(x, x > (-746.0 if wide else -104.0))
     part = 512 if wide else 64
     y, k = exp_parts(at_least(x, -746.0 if wide else -104.0))
     return y * power_of_two(k + part) * 2.0**-part
@@ -133,10 +173,15 @@ def exp2(x: Value) -> Value:
     Error: float64 1.16 ulp, float32 1.25 ulp.
     """
     wide = dtype_of(x).itemsize == 8
+    table = fitted.EXP2_64 if wide else fitted.EXP2_32
+    if fills_registers(x):
+        count = rint(x)
+        r = select(absolute(x) < (1076.0 if wide else 151.0), x - count, 0.0)
+        return (1.0 + r * horner(r, table)).scaled(count)
     bounded = at_most(at_least(x, -1076.0 if wide else -151.0), 1025.0 if wide else 129.0)
     k, count = round_magic(bounded)
     r = bounded - count
-    return scale(1.0 + r * horner(r, fitted.EXP2_64 if wide else fitted.EXP2_32), k)
+    return scale(1.0 + r * horner(r, table), k)
 
 
 def expm1_times_half(x: Value, halvings: int = 1) -> Value:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.compiler.primitives import Value, absolute, bits, constant, convert, dtype_of, rint, select
+from common.compiler.primitives import Value, absolute, bits, constant, convert, dtype_of, rarely, rint, select
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.logarithm import log
 from common.kernels.math.logarithm_parts import log_parts
@@ -76,12 +76,14 @@ def _lgamma_32(x: Value) -> Value:
     logarithm = log(select(small | big, z, 1.0))
     series = inverse * horner(inverse * inverse, fitted.LGAMMA_FAR)
     far = (z - 0.5) * (logarithm - 1.0) + (0.41893853320467274 + series)
-    found = select(big, far, select(negative, near, near - logarithm))
-    r, sine, _ = _turn(z)
-    turned = log(absolute(sine) * select(small, constant(1.0, z), z))
-    result = select(negative, -turned - found, found)
-    infinite = (z == np.inf) | (z == 0.0) | (negative & (r == 0.0))
-    return convert(select(infinite, constant(np.inf, z), result), dtype_of(x))
+
+    def reflected() -> Value:
+        r, sine, _ = _turn(z)
+        turned = log(absolute(sine) * select(small, constant(1.0, z), z))
+        return select(r == 0.0, np.inf, -turned - select(big, far, near))
+
+    result = rarely(select(big, far, near - logarithm), negative, reflected)
+    return convert(select((z == np.inf) | (z == 0.0), constant(np.inf, z), result), dtype_of(x))
 
 
 def _lgamma_64(z: Value) -> Value:
@@ -99,12 +101,16 @@ def _lgamma_64(z: Value) -> Value:
     series = inverse * horner(inverse * inverse, fitted.LGAMMA_FAR)
     rest = rest + ((z - 0.5) * tail + (0.41893853320467274 + series))
     # -log z is the larger term below 0.75, and 0 between
-    first = select(big, product, select(small & ~negative, -head, near))
-    rest = select(big, rest, near_rest + select(small & ~negative, near - tail, 0.0))
-    r, sine, _ = _turn(z)
-    turned, turned_tail = log_parts(absolute(sine) * select(small, constant(1.0, z), z))
-    result = select(negative, -(turned + first) - (turned_tail + rest), first + rest)
-    infinite = (z == np.inf) | (z == 0.0) | (negative & (r == 0.0)) | (first == np.inf)
+    first = select(big, product, select(small, -head, near))
+
+    def reflected() -> Value:
+        r, sine, _ = _turn(z)
+        turned, turned_tail = log_parts(absolute(sine) * select(small, constant(1.0, z), z))
+        found = -(turned + select(big, product, near)) - (turned_tail + select(big, rest, near_rest))
+        return select(r == 0.0, np.inf, found)
+
+    result = rarely(first + select(big, rest, near_rest + select(small, near - tail, 0.0)), negative, reflected)
+    infinite = (z == np.inf) | (z == 0.0) | (first == np.inf)
     return select(infinite, constant(np.inf, z), select(z == z, result, np.nan))
 
 
@@ -128,15 +134,17 @@ def digamma(x: Value) -> Value:
     head, tail = log_parts(select(big, z, 1.0))
     square = inverse * inverse
     far = tail - (0.5 * inverse + square * horner(square, fitted.DIGAMMA_FAR))
-    r, sine, cosine = _turn(z)
     pole = 1.0 / z
     # psi(z) = psi(z + 1) - 1/z for small z; the reflection adds 1/z, which then cancels
     added = select(small ^ negative, select(negative, pole, -pole), 0.0)
     lead = select(big, head, select(small & ~negative, added, near))
     rest = select(big, far, near_rest) + select(small & ~negative, near, added)
-    result = select(negative, cosine / sine + (lead + rest), lead + rest)
-    result = select(wide == np.inf, wide, result)
-    result = select(negative & (r == 0.0), np.nan, result)
+
+    def reflected() -> Value:
+        r, sine, cosine = _turn(z)
+        return select(r == 0.0, np.nan, cosine / sine + (lead + rest))
+
+    result = select(wide == np.inf, wide, rarely(lead + rest, negative, reflected))
     at_zero = select(bits(wide) < 0, constant(np.inf, z), -np.inf)
     return convert(select(z == 0.0, at_zero, result), dtype_of(x))
 
@@ -220,11 +228,13 @@ def polygamma_of_order(order: int) -> Callable[[Value], Value]:
             term = 1.0 / _power(z + float(k) if k else z, order + 1)
             total = total + select(far, constant(0.0, z), term)
         total = total * float(factorial(order))
-        r, sine, cosine = _turn(absolute(wide))
-        cot = select(r == 0.0, np.nan, cosine / (sine * pi))
-        turned = horner(-cot, [float(c) for c in cotangent]) * pi ** (order + 1)
-        result = select(negative, -total - turned, total if order % 2 else -total)
-        result = select(negative & (r == 0.0), np.inf if order % 2 else -np.inf, result)
-        return convert(result, dtype_of(x))
+
+        def reflected() -> Value:
+            r, sine, cosine = _turn(absolute(wide))
+            cot = select(r == 0.0, np.nan, cosine / (sine * pi))
+            turned = horner(-cot, [float(c) for c in cotangent]) * pi ** (order + 1)
+            return select(r == 0.0, np.inf if order % 2 else -np.inf, -total - turned)
+
+        return convert(rarely(total if order % 2 else -total, negative, reflected), dtype_of(x))
 
     return definition

@@ -6,9 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.compiler.primitives import Value, absolute, bits, constant, dtype_of, from_bits, lshr, select
+from common.compiler.primitives import (
+    Value,
+    absolute,
+    bits,
+    constant,
+    dtype_of,
+    fills_registers,
+    from_bits,
+    lshr,
+    select,
+)
 from common.kernels.math import coefficients as fitted
-from common.kernels.math.exponential import FORMAT
+from common.kernels.math.exponential import FORMAT, exact_sum
 from common.kernels.math.polynomial import horner
 
 __all__ = ["at_borders", "log", "log1p", "log1p_doubled", "narrow_log", "split_exponent", "split_sum"]
@@ -17,6 +27,8 @@ __all__ = ["at_borders", "log", "log1p", "log1p_doubled", "narrow_log", "split_e
 class _LogarithmFormat(NamedTuple):
     root_half: int
     """Bit pattern of the float nearest sqrt(1/2), where the significand's range begins."""
+    root_two: float
+    """Twice that float, where it ends."""
     raise_exponent: int
     """Added before the logical shift, so that negative exponents shift correctly."""
     integer_magic: int
@@ -27,9 +39,9 @@ class _LogarithmFormat(NamedTuple):
 
 
 _SPLIT = {
-    np.dtype(np.float32): _LogarithmFormat(0x3F3504F3, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
+    np.dtype(np.float32): _LogarithmFormat(0x3F3504F3, 1.41421354, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
     np.dtype(np.float64): _LogarithmFormat(
-        0x3FE6A09E667F3BCD, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54
+        0x3FE6A09E667F3BCD, 1.4142135623730951, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54
     ),
 }
 # ln 2 with trailing zeros, so that k * high is exact; low is the rest
@@ -43,8 +55,14 @@ def split_exponent(x: Value, subnormal: bool = True) -> tuple[Value, Value, Valu
     """Return (m, k, e) with ``x = m 2^k``, sqrt(1/2) <= m < sqrt(2), for positive finite x; k as a float.
 
     e is the integer ``k << fraction_bits`` (of the lifted x, where x was subnormal). The bits of x minus
-    those of sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m.
+    those of sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m. Where instructions
+    take x apart, e is k.
     """
+    if fills_registers(x):
+        m, k = x.significand(), x.binary_exponent()
+        upper = m >= _SPLIT[dtype_of(x)].root_two
+        k = select(upper, k + 1.0, k)
+        return select(upper, m * 0.5, m), k, k
     form, split = FORMAT[dtype_of(x)], _SPLIT[dtype_of(x)]
     small = x < split.smallest_normal
     pattern = bits(select(small, x * 2.0**split.lift, x) if subnormal else x)
@@ -76,7 +94,9 @@ def _log(x: Value, f: Value, k: Value, correction: Value | None) -> Value:
         tail = s * (half_square + z * horner(z, fitted.LOG_64)) + tail
     else:
         tail = f * f * f * horner(f, fitted.LOG_32) + tail
-    return at_borders(x, k * high - ((half_square - tail) - f))
+    y = exact_sum(k, high, f - (half_square - tail))
+    # instructions take 0, infinity and negative numbers apart such that y is right
+    return y if fills_registers(x) and correction is None else at_borders(x, y)
 
 
 def log(x: Value) -> Value:
@@ -118,7 +138,11 @@ def split_sum(x: Value, tail: Value | None = None) -> tuple[Value, Value, Value,
     part = u - x
     lost = (1.0 - part) + (x - (u - part))
     lost = lost if tail is None else lost + tail
-    scaled = select(u < 2.0**60, lost * from_bits((form.bias << form.fraction_bits) - field), 0.0)
+    if fills_registers(x):
+        unit = lost.scaled(-field)
+    else:
+        unit = lost * from_bits((form.bias << form.fraction_bits) - field)
+    scaled = select(u < 2.0**60, unit, 0.0)
     f = m - 1.0
     return u, f, k, scaled * (1.0 - f * (1.0 - f))
 
