@@ -23,7 +23,7 @@ class Embedding(Module):
     padding_idx : a row that begins as zeros and gets no gradient; a negative one counts from the end.
     max_norm : rows that are looked up and whose norm is larger are first scaled to it, in place.
     norm_type : p of that norm.
-    scale_grad_by_freq : not here; False.
+    scale_grad_by_freq : whether the gradient of a row is divided by how often it is looked up.
     sparse : accepted; gradients are dense.
     _weight : the table, in place of a drawn one.
     _freeze : whether the table takes no gradient.
@@ -61,11 +61,10 @@ class Embedding(Module):
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise IndexRangeError(f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}")
             padding_idx %= num_embeddings
-        if scale_grad_by_freq:
-            raise ArgumentError("Embedding(): scale_grad_by_freq is not here; divide by counts in a hook of the weight")
         on_cpu(device, "Embedding")
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, False, sparse
+        self.max_norm, self.norm_type, self.sparse = max_norm, norm_type, sparse
+        self.scale_grad_by_freq = scale_grad_by_freq
         if _weight is None:
             self.weight = init.normal((num_embeddings, embedding_dim), dtype)
             if padding_idx is not None:
@@ -120,15 +119,16 @@ class Embedding(Module):
         IndexRangeError : an index outside [0, num_embeddings).
         DTypeError : another dtype.
         """
-        if self.padding_idx is None and self.max_norm is None:
+        if self.padding_idx is None and self.max_norm is None and not self.scale_grad_by_freq:
             return F.embedding(input, self.weight)
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+        options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        return F.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        limit = "" if self.max_norm is None else f", max_norm={self.max_norm}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{limit}"
+        shown = f"{self.num_embeddings}, {self.embedding_dim}"
+        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+        return shown + "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
 
 
 class EmbeddingBag(Module):

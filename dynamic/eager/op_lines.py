@@ -53,12 +53,18 @@ class _Result:
         self.attrs = attrs
 
 
+def _more_than_a_form(x: Any) -> Any:
+    raise MoreThanFormsError
+
+
 class StandIn(TensorBase):
     """A tensor of which only the form is known; ops on it are written down."""
 
     __slots__ = ("line", "name")
     #: Ops on tensors and a stand-in are written down too (`common.core.dispatch.apply_at_home`).
     __takes_tensors__ = True
+    #: A function that asks for these depends on more, also one that would be content with a default.
+    requires_grad = _requires_grad = is_leaf = grad = property(_more_than_a_form)
 
     def __init__(self, line: OpLine, name: str, spec: Spec, node: Any = None) -> None:
         self.payload, self.line, self.name, self.grad_fn = _Form(spec), line, name, node

@@ -288,7 +288,6 @@ def test_tables_of_rows(tw):
     assert table[3].tolist() == [9, 10, 11]
     assert tw.nn.Embedding(3, 2, padding_idx=0).weight[0].tolist() == [0, 0]
     for call, error in [(lambda: tw.nn.Embedding(3, 2, padding_idx=3), IndexError),
-                        (lambda: tw.nn.Embedding(3, 2, scale_grad_by_freq=True), ArgumentError),
                         (lambda: tw.nn.Embedding.from_pretrained(tw.ones(3)), ValueError)]:  # fmt: skip
         with pytest.raises(error):
             call()

@@ -10,7 +10,6 @@ from common.core.sizes import same
 from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.advanced_keys import along
 from common.ops.index.embedding import embedding
-from common.ops.index.gather import index_select
 from common.ops.index.put import index_add
 from common.ops.index.scatter_reduce import index_reduce
 from common.ops.math.compare import clamp_min, eq, gt, le, logical_and, where
@@ -89,11 +88,7 @@ def embedding_bag(
     flat = reshape(index, (-1,))
     if max_norm is not None:
         _scale_down(weight, flat, max_norm, norm_type)
-    rows = embedding(flat, weight)
-    if scale_grad_by_freq:
-        often = index_add(zeros_like(weight[:, 0]).detach(), 0, flat, ones_like(flat, dtype=weight.dtype))
-        fixed = rows.detach()
-        rows = fixed + (rows - fixed) / unsqueeze(index_select(often, 0, flat), 1)
+    rows = embedding(flat, weight, scale_grad_by_freq=scale_grad_by_freq)
     counts = None
     if padding_idx is not None:
         known = padding_idx if padding_idx >= 0 else padding_idx + int(weight.shape[0])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.errors import IndexRangeError, ShapeError
+from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.gather import require_index, take_
+from common.ops.index.put import index_add
 from common.ops.math import compare
 from common.ops.math.arithmetic import abs
 from common.ops.reduce.reductions import sum
@@ -31,7 +33,7 @@ def embedding(
     padding_idx : a row that gets no gradient; a negative one counts from the end.
     max_norm : rows that are looked up and whose norm is larger are first scaled to it, in place, without history.
     norm_type : p of that norm, (sum |x|^p)^(1/p).
-    scale_grad_by_freq : not here; False.
+    scale_grad_by_freq : whether the gradient of a row is divided by how often it is looked up.
     sparse : accepted; gradients are dense.
 
     Raises
@@ -39,7 +41,6 @@ def embedding(
     IndexRangeError : an index, or `padding_idx`, outside [0, entries).
     DTypeError : `index` is not int64 or int32.
     ShapeError : `weight` is not 2-D.
-    ArgumentError : `scale_grad_by_freq`.
 
     Examples
     --------
@@ -51,12 +52,14 @@ def embedding(
     if weight.ndim != 2:
         raise ShapeError(f"embedding(): 'weight' must be 2-D, got shape {tuple(weight.shape)}")
     require_index("embedding", index)
-    if scale_grad_by_freq:
-        raise ArgumentError("embedding(): scale_grad_by_freq is not here; divide by counts in a hook of the weight")
     if max_norm is not None:
         _limit(index, weight, max_norm, norm_type)
     rows = take_(weight, index, dim=0)
-    if padding_idx is None or not getattr(weight, "requires_grad", False):
+    if scale_grad_by_freq:
+        fixed, at = rows.detach(), reshape(index, (-1,))
+        often = index_add(zeros_like(weight[:, 0]).detach(), 0, at, ones_like(at, dtype=weight.dtype))
+        rows = fixed + (rows - fixed) / unsqueeze(take_(often, index, dim=0), -1)
+    if padding_idx is None:
         return rows
     n = weight.shape[0]
     if isinstance(n, int) and not -n <= padding_idx < n:
