@@ -19,6 +19,7 @@ from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.kernels.arrays import copying, mapped_sums, sums
 from common.kernels.arrays.reducers import REDUCERS
+from common.kernels.arrays.shared_parts import PARTS, WHOLE
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
 from common.runtime.call_text import MAX_INPUTS
 
@@ -72,7 +73,7 @@ def address(source: str, name: str, ready_made: bool = True) -> int:
     return compile_kernel(source, name, ready_made=ready_made)
 
 
-OWNED = 1 << 14
+OWNED = 1 << 16
 """Bytes of scratch up to which a kernel for operands of known forms gets a builtin with scratch of its own."""
 
 
@@ -302,10 +303,9 @@ def reduction(
     name = f"{kind}_rows" if by_rows else f"{kind}_cols"
     source = getattr(sums, f"{name}_source")(dtype)
     kernel = compiled(source, name)
-    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
-    lanes = 0
-    if REDUCERS[kind].columns and not by_rows:
-        lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns)
+    ints = (batch * columns, rows, WHOLE) if by_rows else (batch, rows, columns)
+    in_lanes = REDUCERS[kind].columns and not by_rows
+    lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns) if in_lanes else 0
 
     def run(x: np.ndarray) -> np.ndarray:
         if order is not None:
@@ -336,9 +336,9 @@ def sum_of_channels(
     body: list[Let], classes: str, shape: Any, parts: tuple[int, int], dtype: np.dtype, out_shape: Any
 ) -> tuple[Builtin | None, Builtin]:
     """S of an expression over all dimensions but those of `parts`, see `mapped_sums.channels_source`."""
-    ints = prod(shape[: parts[0]]), prod(shape[parts[0] : parts[1]]), prod(shape[parts[1] :])
+    ints = prod(shape[: parts[0]]), prod(shape[parts[0] : parts[1]]), prod(shape[parts[1] :]), WHOLE
     source = mapped_sums.channels_source(body, dtype, classes)
-    held = dtype.itemsize * ints[0] * ints[2]
+    held = dtype.itemsize * ints[0] * ints[2] * PARTS
     return with_scratch(source, "expression_channels", (dtype,) * len(classes), out_shape, dtype, ints, held, False)
 
 

@@ -76,3 +76,41 @@ def test_pooling_has_the_same_bits_for_any_number_of_threads(seed):
         for engine in (dynamic, static):
             found = with_gradient(engine, pool, x, np.random.default_rng(1))
             assert_all_same_bits(found, expected, f"{threads} threads, {engine.__name__}")
+
+
+def reduction(rng):
+    """A function of arrays that sums rows or channels, and shapes with so many elements that threads share."""
+    n, c, columns = int(rng.integers(2, 9)), int(rng.integers(2, 40)), int(rng.choice([1, 3, 16, 33]))
+    rows = 70_000 // (n * c * columns) + 1
+    shape = (n, c, rows, columns) if rng.random() < 0.5 else (rows, c, n, columns)
+    kind = rng.choice(["batch_norm", "sum", "mean", "prod", "rows"])
+    if kind == "batch_norm":
+        return (shape, (c,), (c,)), lambda engine, x, w, b: F[engine].batch_norm(x, None, None, w, b, training=True)
+    if kind == "rows":
+        return (shape,), lambda engine, x: engine.amax(x, -1) * engine.sum(x, -1) + engine.amin(x, -1)
+    dim = (0, 2, 3) if rng.random() < 0.5 else (2, 3)
+    if kind == "prod":
+        return (shape,), lambda engine, x: engine.prod(x, -1)
+    return (shape,), lambda engine, x: getattr(engine, kind)(x, dim)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_have_the_same_bits_for_any_number_of_threads(seed):
+    rng = np.random.default_rng(seed)
+    shapes, function = reduction(rng)
+    arrays = [rng.standard_normal(s).astype(np.float64 if seed % 3 == 0 else np.float32) for s in shapes]
+
+    def results(engine):
+        def both(*operands):
+            y, pull = engine.vjp(lambda *xs: function(engine, *xs), *operands)
+            return y, *pull(y)
+
+        return [
+            np.asarray(y) for y in (engine.function(both) if engine is static else both)(*map(engine.tensor, arrays))
+        ]
+
+    expected = results(dynamic)
+    for threads in (1, 2, 3):
+        dynamic.set_num_threads(threads)
+        for engine in (dynamic, static):
+            assert_all_same_bits(results(engine), expected, f"{threads} threads, {engine.__name__}")

@@ -9,6 +9,7 @@ import pytest
 
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays import sums
+from common.kernels.arrays.shared_parts import WHOLE
 from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run, special_values
 
@@ -47,11 +48,13 @@ def test_oracle_is_the_definition(dtype, n):
 @each("special", [False, True])
 def test_sum_rows(dtype, n, special):
     rng = np.random.default_rng(n)
-    rows = 3 if n < 10**6 else 1
+    rows = 37 if n < 1000 else 3 if n < 10**6 else 1
     x = special_values(rng, (rows, n), dtype) if special else rng.normal(size=(rows, n), scale=100).astype(dtype)
     out = np.full(rows, 7, dtype)
-    assert run(sums.sum_rows_source(dtype), [x, out], [rows, n]) == 0
+    assert run(sums.sum_rows_source(dtype), [x, out], [rows, n, WHOLE]) == 0
     assert_same_bits(out, sums.sum_oracle(x))
+    assert run(sums.prod_rows_source(dtype), [x, out], [rows, n, WHOLE]) == 0
+    assert_same_bits(out, sums.sum_oracle(x, product=True))
 
 
 @pytest.mark.parametrize("shape", COLUMNS)
@@ -82,7 +85,7 @@ def test_sum_of_negative_zeros_is_positive_zero(dtype):
 def test_sum_is_accurate(dtype):
     x = np.random.default_rng(1).uniform(size=10**6).astype(dtype)
     out = np.empty(1, dtype)
-    run(sums.sum_rows_source(dtype), [x, out], [1, x.size])
+    run(sums.sum_rows_source(dtype), [x, out], [1, x.size, WHOLE])
     exact = math.fsum(x.astype(float).tolist())
     assert abs(float(out[0]) - exact) <= 32 * np.finfo(dtype).eps * exact  # (64 + 4 + 64 + 4) / 2 roundings at worst
 
@@ -110,7 +113,7 @@ def test_extremes(dtype, name, n, values):
         x = np.where(rng.random(x.shape) < 1 / n, 0.0, -0.0).astype(dtype)
     expected = np.array([extreme_oracle(row, name) for row in x], dtype)
     out = np.full(30, 7, dtype)
-    assert run(getattr(sums, f"{name}_rows_source")(dtype), [x, out], [30, n]) == 0
+    assert run(getattr(sums, f"{name}_rows_source")(dtype), [x, out], [30, n, WHOLE]) == 0
     assert_same_bits(out, expected)
     columns = np.ascontiguousarray(x.reshape(2, 15, n).transpose(0, 2, 1))
     assert run(getattr(sums, f"{name}_cols_source")(dtype), [columns, out], [2, n, 15]) == 0
@@ -132,10 +135,10 @@ def test_extremes_of_columns_that_fill_vectors_or_not(dtype, name, rows, columns
 
 def test_extreme_of_nothing_is_refused():
     x, out = np.empty(0, "float32"), np.full(3, 7, "float32")
-    assert run(sums.max_rows_source("float32"), [x, out], [3, 0]) == sums.EMPTY
+    assert run(sums.max_rows_source("float32"), [x, out], [3, 0, WHOLE]) == sums.EMPTY
     assert run(sums.min_cols_source("float32"), [x, out], [1, 0, 3]) == sums.EMPTY
     assert (out == 7).all()
-    assert run(sums.max_rows_source("float32"), [x, out], [0, 0]) == 0
+    assert run(sums.max_rows_source("float32"), [x, out], [0, 0, WHOLE]) == 0
 
 
 def test_fused_column_sum_recipe():

@@ -31,7 +31,7 @@ def there_are_threads(module: ir.Module, kind: ir.Type) -> ir.Function:
     return internal(module, f"there_are_threads.{kind}", WORD, [], define)
 
 
-def threads_wait(module: ir.Module, kind: ir.Type) -> ir.Function:
+def threads_wait(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
     """``i64 ()``: not 0 if `share_parts` can be called."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -50,7 +50,7 @@ def share_items(module: ir.Module, kind: ir.Type, kernel: str) -> ir.Function:
     return _share(module, f"share_{kernel}.{kind}", part_symbol(kernel, str(kind)))
 
 
-def share_parts(module: ir.Module, kind: ir.Type) -> ir.Function:
+def share_parts(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
     """``void (bufs, args, count, tasks)``: the kernel that calls it, part by part: `count` args, `tasks`, and which."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from common.compiler.loop_ir import STEP, Let, Loop, Place, Store, text
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.copying import buffer_dtype
+from common.kernels.arrays.shared_parts import in_parts
 from common.kernels.arrays.sums import TILE, sum_cols_scratch, whole_columns
 
 __all__ = [
@@ -156,7 +157,8 @@ def expression_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
 def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     """Return the kernel ``out[p] = S(f(x0[:, p, :], x1[:, p, :], ...))`` of an expression, see `expression_source`.
 
-    The elements of a channel are written into scratch in their order, and summed while they lie in the cache.
+    The elements of a channel are written into scratch in their order, and summed while they lie in the cache. Args: how
+    many q, p and columns, and that of `common.kernels.arrays.shared_parts`; each part has scratch of its own.
 
     Parameters
     ----------
@@ -171,15 +173,17 @@ def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     return f"""{_expression_head("expression_channels", len(classes), np.dtype(dtype))}
     channels = args[1]
     columns = args[2]
-    wide()
-    for p in range(channels):
+{in_parts(3, "args[1]", f"args[1] * args[0] * max(columns, {LANES})", "out")}    wide()
+    own = part * args[0] * columns
+    for p in range(low, high):
         for q in range(args[0]):
             at = (q * channels + p) * columns
             to = q * columns
+            line = own + to
             for c in range(columns):
 {text([*reads, *body], " " * 16)}
-                acc[to + c] = {body[-1].name}
-        out[p] = block_sum(acc, 0, args[0] * columns)
+                acc[line + c] = {body[-1].name}
+        out[p] = block_sum(acc, own, args[0] * columns)
     return 0
 """
 

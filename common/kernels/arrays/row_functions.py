@@ -17,6 +17,8 @@ call                                      meaning
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
 ``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
 ``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
+``short_sums(x, o, out, a, R, C)``          ``out[a + r] = S(x[o + r C : o + (r + 1) C])``, R a multiple of LANES
+``short_products(x, o, out, a, R, C)``     the same of products
 ``fold_lanes(acc, a)``                    S of LANES accumulators
 ``turn_rows(to, t, x, o, lt, lx, R, C)``   to[t + r lt + c] = x[o + c lx + r], a copy transposed
 ``block_product(buf, offset, n)``         the product, in the order of S
@@ -119,6 +121,8 @@ NAMESPACE: dict[str, Any] = {
             for name, how in fold_rows.OF_FLOATS.items()
         ),
         _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
+        _define("short_sums", "bibiii", _in("fold_short_rows", "fold_short_rows")),
+        _define("short_products", "bibiii", _of_products(_in("fold_short_rows", "fold_short_rows"))),
         _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
         _define("turn_rows", "bibiiiii", _in("turned_rows", "turn_rows"))._replace(dtypes=(*SUPPORTED, *_BITS)),
         *(

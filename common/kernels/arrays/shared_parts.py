@@ -17,7 +17,8 @@ _SHARED = 1 << 16
 
 
 def in_parts(at: int, units: str, elements: str, x: str) -> str:
-    """Lines that leave the work to threads, where that pays, or set the units to do: from `low` to before `high`.
+    """Lines that leave the work to threads, where that pays, or set the units to do: from `low` to before `high`, and
+    the number of the ``part``, 0 if it is all of them.
 
     Parameters
     ----------
@@ -28,9 +29,11 @@ def in_parts(at: int, units: str, elements: str, x: str) -> str:
     return f"""    if args[{at}] == {WHOLE} and {elements} >= {_SHARED} and threads_wait({x}) != 0:
         share_parts(bufs, args, {x}, {at}, {PARTS})
         return 0
+    part = 0
     low = 0
     high = {units}
     if args[{at}] != {WHOLE}:
-        low = {units} * args[{at + 1}] // args[{at}]
-        high = {units} * (args[{at + 1}] + 1) // args[{at}]
+        part = args[{at + 1}]
+        low = {units} * part // args[{at}]
+        high = {units} * (part + 1) // args[{at}]
 """

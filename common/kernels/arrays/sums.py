@@ -21,6 +21,8 @@ kernel         buffers          args     result                       scratch
 P is S with * for + and 1 for +0.0: 16 lanes start at 1, blocks of 1024, lanes and blocks are multiplied in the order
 in which S adds them.
 
+Kernels of rows have a further int, see `common.kernels.arrays.shared_parts`.
+
 Status: 0, or `EMPTY` from a maximum or minimum over no elements (nothing is written then), unless they are bools:
 the maximum of no bools is False, the minimum True.
 
@@ -70,11 +72,15 @@ import numpy as np
 
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.copying import buffer_dtype
+from common.kernels.arrays.shared_parts import in_parts
 
 __all__ = [
     "EMPTY", "TILE", "extreme_dtype", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
     "prod_cols_source", "prod_rows_source", "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
 ]  # fmt: skip
+
+SHORT_BYTES = 400
+"""Bytes of rows up to which the lanes of several are folded together: of longer rows the fold is a small part."""
 
 EMPTY = 1
 """Status: an extreme of no elements."""
@@ -133,12 +139,12 @@ def sum_cols_scratch(rows: Any, columns: Any) -> Any:
 
 def sum_rows_source(dtype: Any) -> str:
     """Return the kernel ``out[r] = S(x[r, :])``."""
-    return _rows_source("sum_rows", "block_sum", np.dtype(dtype), least=0)
+    return _rows_source("sum_rows", "block_sum", np.dtype(dtype), least=0, short="short_sums")
 
 
 def prod_rows_source(dtype: Any) -> str:
     """Return the kernel ``out[r] = P(x[r, :])``."""
-    return _rows_source("prod_rows", "block_product", np.dtype(dtype), least=0)
+    return _rows_source("prod_rows", "block_product", np.dtype(dtype), least=0, short="short_products")
 
 
 def max_rows_source(dtype: Any) -> str:
@@ -156,15 +162,20 @@ def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int16) if dtype == np.uint8 else dtype
 
 
-def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int) -> str:
+def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int, short: str = "") -> str:
+    """The kernel of a row by row `function`; short rows many at a time by that named `short`."""
+    together = f"""
+    if columns <= {SHORT_BYTES // dtype.itemsize}:
+        first = low + (high - low) // {LANES} * {LANES}
+        {short}(x, low * columns, out, low, first - low, columns)""" if short else ""  # fmt: skip
     return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, {buffer_dtype(dtype)})
-    rows = args[0]
     columns = args[1]
-    if rows > 0 and columns < {least}:
+    if args[0] > 0 and columns < {least}:
         return {EMPTY}
-    for r in range(rows):
+{in_parts(2, "args[0]", f"args[0] * max(columns, {LANES})", "x")}    first = low{together}
+    for r in range(first, high):
         out[r] = {function}(x, r * columns, columns)
     return 0
 """
