@@ -248,13 +248,13 @@ class LlvmValue(ScalarValue):
 
     def rarely(self, condition: LlvmValue, other: Callable[[], LlvmValue]) -> LlvmValue:
         """Return this value, but ``other()`` where the condition holds; vectors branch around it."""
-        if self._lanes == 1:  # LLVM makes vectors of loops without branches
-            return condition.select(other(), self)
+        if self._lanes == 1 and not getattr(self, "fills_registers", False):
+            return condition.select(other(), self)  # LLVM makes vectors of loops without branches
         build, before = self._builder, self._builder.block
         some, after = (build.append_basic_block(f"rarely.{part}") for part in ("some", "after"))
         word = ir.IntType(self._lanes)
-        any_lane = build.icmp_unsigned("!=", build.bitcast(condition.ir, word), ir.Constant(word, 0))
-        build.cbranch(any_lane, some, after)
+        lanes = condition.ir if self._lanes == 1 else build.bitcast(condition.ir, word)
+        build.cbranch(build.icmp_unsigned("!=", lanes, ir.Constant(word, 0)), some, after)
         build.position_at_end(some)
         found = condition.select(other(), self)
         last = build.block

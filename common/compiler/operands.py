@@ -122,10 +122,9 @@ class Operands(Flow):
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int, numbers: tuple[bool, ...]
     ) -> tuple[str | ScalarText, np.dtype[Any], int]:
         """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
-        known = scalar_text(definition, dtypes, lanes, numbers, self.whole and lanes > 1)
+        known = scalar_text(definition, dtypes, lanes, numbers, self.whole)
         if known is None:
-            whole = self.whole and lanes > 1
-            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers, whole)
+            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers, self.whole)
             return name, dtype, sum(len(block.instructions) for block in function.blocks)
         known.put_into(self.module, name)
         return name if known.lines is None else known, known.dtype, known.cost

@@ -40,7 +40,7 @@ BYTES = 64
 MOST = 32
 """LaneState of a vector of small elements."""
 
-COSTLY = 140
+COSTLY = 110
 """Instructions of a loop's scalar definitions from which on its mask costs less than to compile them twice."""
 
 

@@ -28,8 +28,8 @@ class WholeVector(LlvmValue):
 
     @property
     def fills_registers(self) -> bool:
-        """Whether these instructions exist: of floats, from 128 bits on."""
-        return self._float and self._lanes * self.dtype.itemsize >= 16
+        """Whether these instructions exist: of one float, or of vectors from 128 bits on."""
+        return self._float and (self._lanes == 1 or self._lanes * self.dtype.itemsize >= 16)
 
     def scaled(self, count: LlvmValue) -> LlvmValue:
         """Return this value times 2^count, rounded once, for a count that is a whole number or an infinity."""
@@ -48,7 +48,12 @@ class WholeVector(LlvmValue):
         return self._exact("fma", factor, term)
 
     def _instruction(self, name: str, operands: list[ir.Value], extra: tuple[ir.Value, ...]) -> LlvmValue:
-        return self._new(self._of_registers(name, operands, extra))
+        if self._lanes > 1:
+            return self._new(self._of_registers(name, operands, extra))
+        kind, first = ir.VectorType(self.ir.type, 16 // self.dtype.itemsize), ir.Constant(ir.IntType(32), 0)
+        others = ir.Constant(kind, ir.Undefined)
+        vectors = [self._builder.insert_element(others, x, first) for x in operands]
+        return self._new(self._builder.extract_element(self._of_registers(name, vectors, extra), first))
 
     def _of_registers(self, name: str, operands: list[ir.Value], extra: tuple[ir.Value, ...]) -> ir.Value:
         """An instruction on vectors; on each half of what one register does not hold."""

@@ -20,6 +20,7 @@ WHOLE = (
 PAIRS = "pow", "logaddexp", "logaddexp2"
 LOOPS = {
     "vectors": "for i in range(n):\n        y[i] = {call}",
+    "numbers": "while n > 0:\n        n -= 1\n        i = n\n        y[i] = {call}",
     "wide lanes": (
         "for i in range(n):\n        y[i] = {call}\n"
         "        s[i & 15] = {call}"  # sixteen lanes of float64 are two registers
@@ -78,9 +79,9 @@ def same(one, other):
 
 @pytest.mark.parametrize("flushes", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", LOOPS)
 @pytest.mark.parametrize("name", WHOLE + PAIRS)
-def test_instructions_of_this_processor_give_the_same_bits(name, dtype, flushes):
-    form = "wide lanes" if dtype is np.float64 and name not in PAIRS else "vectors"
+def test_instructions_of_this_processor_give_the_same_bits(name, form, dtype, flushes):
     source = loop(name, np.dtype(dtype).name, form, name)
     x = numbers(dtype)
     if flushes:  # of subnormal arguments nothing is promised
