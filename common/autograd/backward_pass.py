@@ -143,6 +143,7 @@ def _run_tensors(
 ) -> None:
     """The loop of `backward_pass` where rules are recorded, or hooks run."""
     trace = current_trace()
+    pulled = None if trace is None or run is not None else trace.pulled
     if run is not None:
         run.retire(None, totals)
     for node in order:
@@ -168,6 +169,8 @@ def _run_tensors(
         fits = node.fit
         if unpack is not None:
             contributions = node.op.backward(unpack(node), node.attrs, g, needs)
+        elif pulled is not None and (made := pulled(node, g, needs)) is not None:
+            contributions, fits = made, None
         elif trace is not None:
             contributions = node.op.backward(opened(node), node.attrs, g, needs)
         else:  # what a node's own `backward` gives fits already

@@ -22,7 +22,7 @@ from common.core.weak import WhileKeysLive
 from common.tensor.base import TensorBase, wrap
 from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
 from common.tensor.leaf_status import kept
-from common.tensor.node import Edge, Node
+from common.tensor.node import NODE_CLASSES, Edge, Node
 from common.tensor.observers import check_contributions, checking, in_rule
 
 # ------------------------------------------------------------------ registration
@@ -356,7 +356,7 @@ def watched_pass(
         checking.get()
         or _profile() is not None
         or any(hasattr(node, "_hooks") for node in order)
-        or any(hasattr(edge, "_hooks") for edge in edges if isinstance(edge, TensorBase))
+        or any(hasattr(edge, "_hooks") for edge in edges if type(edge) not in NODE_CLASSES)
     )
     if not watched:
         return None

@@ -62,6 +62,10 @@ class OpenTrace(Interpretation, Protocol):
         gave, such as that of a user's Function; or None.
     map_function : ``map_function(function, args, kwargs)``, the results of a user's Function by its own rule for
         batches; or None.
+    shortly : ``shortly(op, operands, attrs)``, stand-ins for the operands and for the result of an op, where that takes
+        no more; it gives None where operands have to be looked at; or None.
+    pulled : ``pulled(node, g, needs)``, what a node contributes to its operands, in their shapes and dtypes; it gives
+        None where the rules are to be run op by op; or None.
     outside : context of what runs around this trace, which ``holds(payload)`` only what belongs to it; None where
         everything belongs to the trace.
     """
@@ -77,6 +81,8 @@ class OpenTrace(Interpretation, Protocol):
     drawn_by: Any = None
     note_node: Any = None
     map_function: Any = None
+    shortly: Any = None
+    pulled: Any = None
     outside: Any = None
     holds: Any = None
 

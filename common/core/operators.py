@@ -34,6 +34,8 @@ def accepts(x: Any) -> bool:
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        if (kind := type(other)) is type(self) or kind is float or kind is int:
+            return apply(op, (self, other))
         return apply(op, (self, as_operand(other))) if accepts(other) else NotImplemented
 
     return operator
@@ -41,6 +43,8 @@ def _forward(op: Op) -> Callable[[Any, Any], Any]:
 
 def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        if (kind := type(other)) is float or kind is int:
+            return apply(op, (other, self))
         return apply(op, (as_operand(other), self)) if accepts(other) else NotImplemented
 
     return operator

@@ -89,12 +89,17 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     raise ArgumentError(f"a {type(tree).__name__}: structures that contain themselves, or are too deep, are refused")
 
 
+_NO_ITEMS: Structure = (dict, (), ())
+
+
 def _flatten(tree: Any, leaves: list[Any]) -> Structure:
     if tree is None:
         return None
     kind = type(tree)
     if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
-        return (kind, tuple([_flatten(x, leaves) for x in tree]))
+        return (kind, tuple([_flatten(x, leaves) for x in tree]) if tree else ())
+    if kind is dict:
+        return (dict, tuple(tree), tuple([_flatten(x, leaves) for x in tree.values()])) if tree else _NO_ITEMS
     if kind in NODES:
         if (node := NODES[kind]) is not None:
             children, data = apart(node, tree)
@@ -113,9 +118,9 @@ def unflatten(structure: Structure, leaves: list[Any]) -> Any:
 def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     if structure is None:
         return None
-    if structure == LEAF:
+    if type(structure) is str:
         return next(leaves)
-    built = [next(leaves) if part == LEAF else _unflatten(part, leaves) for part in structure[-1]]
+    built = [next(leaves) if type(part) is str else _unflatten(part, leaves) for part in structure[-1]]
     return nest(structure, built)
 
 
@@ -124,6 +129,8 @@ def nest(structure: Structure, parts: Sequence[Any]) -> Any:
     kind = structure[0]
     if kind is tuple or kind is list:
         return kind(parts)
+    if kind is dict:
+        return dict(zip(structure[1], parts, strict=True)) if parts else {}
     if kind in MAPS:
         return maker(structure)(zip(structure[1], parts, strict=True))
     node = NODES.get(kind)

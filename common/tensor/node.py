@@ -135,8 +135,8 @@ class FunctionNode(Node):
             raise MissingAttributeError(f"{self.name()!r} object has no attribute {name!r}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(FunctionNode, name):
-            super().__setattr__(name, value)
+        if name in _SLOTS or hasattr(FunctionNode, name):
+            _set(self, name, value)
         else:
             setattr(self.attrs, name, value)
 
@@ -145,3 +145,7 @@ class FunctionNode(Node):
             super().__delattr__(name)
         else:
             delattr(self.attrs, name)
+
+
+NODE_CLASSES = frozenset((Node, FunctionNode))
+_SLOTS, _set = frozenset(Node.__slots__), object.__setattr__

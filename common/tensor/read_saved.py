@@ -11,7 +11,7 @@ from common.core.op import COPY, REGISTRY
 from common.core.python_numbers import weak
 from common.core.source_lines import user_frame
 from common.tensor.base import NUMBERS, TensorBase, wrap
-from common.tensor.node import Edge, Node
+from common.tensor.node import NODE_CLASSES, Edge, Node
 
 
 def opened(node: Node) -> Any:
@@ -82,7 +82,7 @@ def same_bits(a: Any, b: Any) -> bool:
 
 def with_edge(payload: Any, edge: Edge) -> TensorBase:
     """A tensor over `payload` whose gradient goes to `edge`; a leaf itself where the edge is one."""
-    if isinstance(edge, TensorBase):
+    if type(edge) not in NODE_CLASSES and isinstance(edge, TensorBase):  # a node shows a class that has to be made
         return edge
     if mode.tracing and (trace := mode.current_trace()) is not None and trace.outside is not None:
         if not trace.holds(payload):  # a tensor from outside, with its history there

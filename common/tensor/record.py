@@ -212,10 +212,14 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _record_traced(trace: OpenTrace, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    if op.kind == "elementwise":
-        operands = cast_operands(op, [as_operand(x) for x in operands])  # a size is a number
-    payloads = [trace.payload(x) for x in operands]
-    result = trace.record(op, payloads, attrs) if op.forward is not None else op(*payloads, **attrs)
+    found = None if trace.shortly is None else trace.shortly(op, operands, attrs)
+    if found is not None:
+        payloads, result = found
+    else:
+        if op.kind == "elementwise":
+            operands = cast_operands(op, [as_operand(x) for x in operands])  # a size is a number
+        payloads = [trace.payload(x) for x in operands]
+        result = trace.record(op, payloads, attrs) if op.forward is not None else op(*payloads, **attrs)
     tensors = [trace.wrap(y) for y in (result if type(result) is tuple else (result,))]
     trace.note_views(op, attrs, operands, tensors)
     if op.differentiable and _grad_enabled():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from common.core import mode
@@ -108,8 +109,6 @@ def _mapping(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        from common.transforms.batching.batch_operands import in_front
-
         if not isinstance(in_dims, (int, tuple)):
             raise ArgumentError(
                 "vmap: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
@@ -124,10 +123,11 @@ def _mapping(
         leaves = [lift(x) for x in leaves]
         dims = spread_dims(in_dims, structure, "in_dims")
         count = _count(leaves, dims)
-        leaves = [x if d is None else in_front(x, d % x.ndim) for x, d in zip(leaves, dims, strict=True)]
-        parts, chunks, offset = [], _chunks(count, size_of(count)), default_generator.offset
-        with mode.no_grad():
-            start = offset.clone() if randomness == "same" and len(chunks) > 1 else None
+        leaves = [_in_front(x, d) if d else x for x, d in zip(leaves, dims, strict=True)]
+        parts, chunks, offset, start = [], _chunks(count, size_of(count)), default_generator.offset, None
+        if randomness == "same" and len(chunks) > 1:
+            with mode.no_grad():
+                start = offset.clone()
         for first, size in chunks:
             if start is not None:
                 with mode.no_grad():
@@ -142,6 +142,12 @@ def _mapping(
     return mapped
 
 
+def _in_front(x: Any, dim: int) -> Any:
+    from common.transforms.batching.batch_operands import in_front  # most programs map over the first dimension
+
+    return in_front(x, dim % x.ndim)
+
+
 def _run(
     func: Function, leaves: Sequence[Any], dims: Sequence[Any], structure: Any, kwargs: Any, count: Any, randomness: str
 ) -> tuple[list[Any], Any]:
@@ -152,7 +158,8 @@ def _run(
     arguments = [x if d is None else trace.mapped(x) for x, d in zip(leaves, dims, strict=True)]
     given = [getattr(x, "payload", None) for x in arguments]
     try:
-        with (active := mode.activate_trace(trace)), mode.activate_dual_level(None):
+        level = nullcontext() if mode.dual_level.get() is None else mode.activate_dual_level(None)
+        with (active := mode.activate_trace(trace)), level:
             trace.key = active.key
             flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
             written = trace.write_back(arguments, given, leaves)
@@ -171,10 +178,8 @@ def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
 
 def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     """Results of all chunks together."""
-    from common.transforms.batching.batch_operands import at
-
     _, shape = parts[0]
-    if not all(d is None or type(d) is int for d in flatten(out_dims)[0]):
+    if type(out_dims) is not int and not all(d is None or type(d) is int for d in flatten(out_dims)[0]):
         raise ArgumentError(
             "vmap: `out_dims` must be an int, None or a python collection of ints that says where in the outputs the "
             f"vmapped dimension should appear, got {shown(out_dims)}"
@@ -199,8 +204,14 @@ def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
                 f"vmap: Dimension out of range (expected to be in range of [{-y.ndim}, {y.ndim - 1}], but got "
                 f"out_dim={shown(dim)})"
             )
-        out.append(at(y, dim % y.ndim))
+        out.append(_put_at(y, dim) if dim else y)
     return unflatten(shape, out)
+
+
+def _put_at(y: Any, dim: int) -> Any:
+    from common.transforms.batching.batch_operands import at
+
+    return at(y, dim % y.ndim)
 
 
 def _require_tensor(x: Any) -> None:

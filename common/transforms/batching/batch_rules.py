@@ -68,9 +68,13 @@ _MOVED: dict[str, Callable[[Any, Any], Any]] = {
 
 def moved(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
     """Dimensions that attributes name are one further on; sizes that they list have the examples in front."""
+    return apply(op, [spread(x, count) for x in operands], moved_attributes(op, attrs, count))
+
+
+def moved_attributes(op: Op, attrs: Attributes, count: Any) -> Attributes:
+    """Attributes of an op on one example as those of the op on all."""
     names = op.attrs
-    new = {name: _MOVED[name](x, count) if name in _MOVED and name in names else x for name, x in attrs.items()}
-    return apply(op, [spread(x, count) for x in operands], new)
+    return {name: _MOVED[name](x, count) if name in _MOVED and name in names else x for name, x in attrs.items()}
 
 
 def leading(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:

@@ -25,7 +25,7 @@ from common.tensor.create import lift
 from common.tensor.observers import packers
 from common.tensor.record import cast_operands
 from common.tensor.view_families import ViewStep, family_of, note_view
-from common.transforms.batching import batch_calls, batch_control, batch_operands, bodies_of_all
+from common.transforms.batching import at_once, batch_calls, batch_control, batch_operands, bodies_of_all
 from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.around import Outside, Questions
 from common.transforms.batching.batched import Batched, BatchedTensor, escaped
@@ -176,6 +176,8 @@ class BatchTrace(OpenTrace):
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Run an op on all examples at once."""
+        if (found := self.shortly(op, operands, attrs)) is not None:
+            return found[1]
         payloads = [self.payload(x) for x in operands]
         if not any(type(x) is Batched and x.mapped for x in payloads):
             with self.outside:
@@ -216,6 +218,8 @@ class BatchTrace(OpenTrace):
         return BatchedTensor(Batched(value, different, self))
 
     drawn_by = batch_calls.drawn_by
+    shortly = at_once.shortly
+    pulled = at_once.pulled
 
     # ------------------------------------------------------------------ what lies in memory
 

@@ -12,7 +12,6 @@ from common.core import mode
 from common.core.errors import EscapedTracerError
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
-from common.core.shapes import plain_shape
 from common.core.spec import Spec, Specified
 from common.tensor.base import TensorBase, spec_of
 
@@ -36,7 +35,8 @@ class Batched(Specified):
 
     def __init__(self, value: Any, mapped: bool, trace: Any) -> None:
         self.value, self.mapped, self.trace, self.number = value, mapped, trace, number()
-        self.spec = Spec(plain_shape(value)[1:], value.dtype) if mapped else spec_of(value)
+        inner = value.payload if mapped else None
+        self.spec = spec_of(value) if inner is None else Spec(inner.shape[1:], inner.dtype)
 
     @property
     def shared(self) -> np.ndarray | None:
