@@ -159,6 +159,10 @@ class FusedStep:
     def __reduce__(self) -> Any:
         return FusedStep, (self.name,)
 
+    def forget(self) -> None:
+        """Write and compile the kernels anew: what an update does has changed."""
+        self._plans.clear()
+
     def run(self, optimizer: Updating, group: ParameterGroup, active: list[Active]) -> list[Active]:
         """Update parameters; those are left of which an array is not contiguous or overlaps another one."""
         numbers = [x.payload for parts in group.numbers.values() for x in parts]

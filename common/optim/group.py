@@ -22,8 +22,8 @@ class ParameterGroup(MutableMapping[str, Any]):
     """Parameters and their options, as PyTorch's dicts of them.
 
     A number is read as the kind of number that was written, a tuple of numbers as a tuple, and held in 0-d float64
-    buffers: a compiled step reads it anew. Truth values are part of the program and fixed. An option of 0 leaves a term
-    out; another number brings it in, and makes the state that it needs.
+    buffers: a compiled step reads it anew. An option of 0 leaves a term out. Another number brings it in, which makes
+    the state that it needs, and a new program; so does another truth value, or another structural option.
 
     Parameters
     ----------
@@ -101,18 +101,9 @@ class ParameterGroup(MutableMapping[str, Any]):
         return values if len(values) > 1 else values[0]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if key in self.fixed and key in self._optional and not mode.replayed() and _is_number(value) and value != 0:
-            self.numbers[key] = (_number(key, value),)
-            del self.fixed[key]
-            self._note_kinds(key, (value,))
-            optimizer = None if self.optimizer is None else self.optimizer()
-            if optimizer is not None:
-                optimizer.make_state(self)
+        if key in self.fixed and (key == "params" or value != self.fixed[key]):
+            self._change_program(key, value)
             return
-        if key == "params" or (key in self.fixed and value != self.fixed[key]):
-            raise ArgumentError(
-                f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
-            )
         parts = value if isinstance(value, (tuple, list)) else (value,)
         for x, new in zip(self.numbers.get(key, ()), parts):
             if isinstance(new, TensorBase):
@@ -126,6 +117,37 @@ class ParameterGroup(MutableMapping[str, Any]):
                 self._note_kinds(key, parts)
         if key not in self.numbers and key not in self.fixed:
             self.extra[key] = value
+
+    def _change_program(self, key: str, value: Any) -> None:
+        """Take another value of an option that decides what the program is."""
+        if key == "params" or mode.replayed():
+            raise ArgumentError(
+                f"option {key!r} is part of the program: set it outside of traced functions"
+                if key != "params"
+                else "the parameters of a group stay: add others by add_param_group(), or make a new optimiser"
+            )
+        if key in self._optional and _is_number(value) and value != 0:
+            self.numbers[key] = (_number(key, value),)
+            del self.fixed[key]
+            self._note_kinds(key, (value,))
+        else:
+            self.fixed[key] = value
+        optimizer = None if self.optimizer is None else self.optimizer()
+        if optimizer is not None:
+            optimizer.make_state(self)
+
+    def kept(self) -> Callable[[], None]:
+        """A function that gives all options the values that they have now."""
+        fixed, numbers, whole, extra = dict(self.fixed), dict(self.numbers), dict(self._whole), dict(self.extra)
+        values = {name: [x.payload.copy() for x in parts] for name, parts in numbers.items()}
+
+        def restore() -> None:
+            self.fixed, self.numbers, self._whole, self.extra = fixed, numbers, whole, extra
+            for name, parts in numbers.items():
+                for x, value in zip(parts, values[name], strict=True):
+                    x.payload[...] = value
+
+        return restore
 
     def __delitem__(self, key: str) -> None:
         del self.extra[key]

@@ -172,13 +172,17 @@ class Optimizer(Minimizing, Hooked):
             group.optimizer = ref(self)
 
     def make_state(self, group: ParameterGroup) -> None:
-        """Make what the updates of a group need and its parameters do not have; programs are traced anew."""
+        """Make what the updates of a group need and its parameters do not have."""
         for p in group.params:
             make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
             state = self.state[p]
             for name, value in self.initial_state(group, _memory(p)).items():
                 if name not in state:
                     state[name] = make(name, value)
+        self.forget_programs()
+
+    def forget_programs(self) -> None:
+        """Steps are traced and compiled anew: groups, their state or what decides the program has changed."""
         self._groups.payload = np.zeros(len(self._groups.payload) + 1, np.bool_)
 
     def _checked(self, options: dict[str, Any]) -> ParameterGroup:
@@ -244,6 +248,8 @@ class Optimizer(Minimizing, Hooked):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned, here or in PyTorch; nothing is changed if it does not fit.
 
+        Options are those that were saved, also where this optimiser was made with others.
+
         Raises
         ------
         ArgumentError : it belongs to an optimiser of another structure.
@@ -254,31 +260,41 @@ class Optimizer(Minimizing, Hooked):
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ArgumentError("loaded state dict has a different number of parameter groups")
-        arrays: list[tuple[Buffer, Any]] = []
-        free: dict[TensorBase, dict[str, Any]] = {}
         for group, other in zip(self.param_groups, saved, strict=True):
             if len(group.params) != len(other["params"]):
                 raise ArgumentError(
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
                     f"a different number of parameters, {len(other['params'])} for {len(group.params)}"
                 )
-            for name, value in other.items():
-                if name in group.fixed and name != "params" and value != group.fixed[name]:
-                    raise ArgumentError(f"loaded state dict has {name}={value}; this optimiser was made with "
-                                        f"{name}={group.fixed[name]}")  # fmt: skip
+        before, states = [group.kept() for group in self.param_groups], {p: dict(x) for p, x in self.state.items()}
+        try:
+            for group, other in zip(self.param_groups, saved, strict=True):
+                group.update({name: value for name, value in other.items() if name != "params"})
+            self._load_state(saved, state_dict["state"])
+        except Exception:
+            for restore in before:
+                restore()
+            self.state.clear()
+            self.state.update(states)
+            self.forget_programs()
+            raise
+        for hook in tuple(self._after_loading.values()):
+            hook(self)
+
+    def _load_state(self, saved: Any, states: Mapping[Any, Any]) -> None:
+        """Take over the state of all parameters, or of none."""
+        arrays: list[tuple[Buffer, Any]] = []
+        free: dict[TensorBase, dict[str, Any]] = {}
+        for group, other in zip(self.param_groups, saved, strict=True):
             for p, i in zip(group.params, other["params"], strict=True):
-                found = state_dict["state"].get(i, {})
+                found = states.get(i, {})
                 if self.makes_state:
                     arrays += self._fitting(group, p, found)
-                elif found:
+                else:  # also none: what a subclass has filled in since is forgotten
                     free[p] = {name: _tensor(value) for name, value in found.items()}
         self.state.update(free)
         for buffer, value in arrays:
             np.copyto(buffer.payload, value)
-        for group, other in zip(self.param_groups, saved, strict=True):
-            group.update({name: value for name, value in other.items() if name != "params"})
-        for hook in tuple(self._after_loading.values()):
-            hook(self)
 
     def _fitting(self, group: ParameterGroup, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
         """Buffers of one parameter and their new contents; what is not saved is as before the first step."""

@@ -56,6 +56,11 @@ class UpdateRule(Optimizer, ABC):
         state : as made by `initial_state`.
         """
 
+    def forget_programs(self) -> None:
+        """See `Optimizer.forget_programs`."""
+        super().forget_programs()
+        self._fused.forget()
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
