@@ -19,6 +19,8 @@ from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
 from common.evaluate.fused_columns import FusedColumns, buffers, columns_beside, in_blocks
 from common.evaluate.fused_lines import NUMBERS, DelayedOp, Fused, argument, is_costly
+from common.kernels.arrays import shared_parts
+from common.kernels.arrays.shared_parts import PARTS, WHOLE
 from common.runtime.call_text import MAX_INPUTS
 
 _SHIFT = BLOCK.bit_length() - 1
@@ -107,7 +109,9 @@ def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) ->
     count = sum(item.op == "sum" for item in found.items)
     held = dtype.itemsize * count * (LANES + -(-columns // BLOCK))
     dtypes = (dtype,) * (len(classes) + len(also) + 2 * len(sums))
-    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held, False)
+    ints = (rows, columns) if beside else (rows, columns, WHOLE)
+    held *= 1 if beside else PARTS
+    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, ints, held, False)
     return Fused(builtin or run, run, found.inputs)
 
 
@@ -221,7 +225,8 @@ def _source(
 ) -> str:
     """Kernel source; classes of operands as in `common.evaluate.kernels.loop_source`.
 
-    Scratch: the lanes of the sums of a level, then per sum those of its blocks.
+    Scratch: the lanes of the sums of a level, then per sum those of its blocks; where nothing is summed over columns,
+    rows are shared among threads, and each part has scratch of its own.
 
     Parameters
     ----------
@@ -235,7 +240,8 @@ def _source(
     done: list[int] = []
     place = {"f": ("p", "c"), "c": ("", "c")}
     sums = [i for i, item in enumerate(items) if item.op == "sum"]
-    parts = {i: f"{LANES * len(sums)} + {n} * blocks" for n, i in enumerate(sums)}
+    own = "own + " if sums and not beside else ""
+    parts = {i: f"{own}{LANES * len(sums)} + {n} * blocks" for n, i in enumerate(sums)}
 
     def text(kind: str, value: Any) -> str:
         return argument(kind, value, dtype)
@@ -246,16 +252,16 @@ def _source(
     def elements(lasts: Sequence[tuple[str, Any]], start: str) -> list[Any]:
         """Statements of an inner loop that compute elements: what they need of their place, in order."""
         steps, reads = _elements(items, lasts, done)
-        own = Place(slots["y"], f"{start}p", "c")
+        waits = Place(slots["y"], f"{start}p", "c")
         body: list[Any] = []
         for i in reads:
             if classes[i] in place:
                 base, var = place[classes[i]]
                 body.append(Let(f"x{i}", Place(f"b{i}", f"{start}{base}".removesuffix(" + "), var)))
-        body += [Let(f"t{i}", own) if i in done else assignment(i) for i in steps]
+        body += [Let(f"t{i}", waits) if i in done else assignment(i) for i in steps]
         new = [i for i in kept if i in steps and i not in done]
         done.extend(new)
-        return [*body, *(Store(own, f"t{i}") for i in new)]
+        return [*body, *(Store(waits, f"t{i}") for i in new)]
 
     def totals(now: Sequence[int]) -> list[Any]:
         """Statements that compute sums of one level, in one loop over the row but for those of what lies in memory."""
@@ -264,13 +270,14 @@ def _source(
         part = {i: Place(acc, parts[i], f"(k >> {_SHIFT})") for i in now}
         block: list[Any] = [Let("n", f"min({BLOCK}, columns - k)")]
         block += [Store(part[i], Call("block_sum", (f"b{of[i][1]}", "p + k", "n"))) for i in lie]
-        lanes = {i: LANES * n for n, i in enumerate(i for i in now if i not in lie)}
+        lanes = {i: f"{own}{LANES * n}" for n, i in enumerate(i for i in now if i not in lie)}
         if lanes:
             body = elements([of[i] for i in lanes], "k + ")
             for i, lane in lanes.items():
-                own = Place(acc, str(lane), f"(c & {LANES - 1})")
-                body.append(Store(own, Call("add", (own, text(*of[i])))))
-            block += [Loop("c", str(LANES * len(lanes)), [Store(Place(acc, "", "c"), f"{dtype}(0)")])]
+                total = Place(acc, lane, f"(c & {LANES - 1})")
+                body.append(Store(total, Call("add", (total, text(*of[i])))))
+            first = own.removesuffix(" + ")
+            block += [Loop("c", str(LANES * len(lanes)), [Store(Place(acc, first, "c"), f"{dtype}(0)")])]
             block += [Loop("c", "n", body)]
         block += [Store(part[i], Call("block_sum", (acc, lane, LANES))) for i, lane in lanes.items()]
         found: list[Any] = [Loop("k", "columns", block, step=str(BLOCK))]
@@ -293,5 +300,9 @@ def _source(
     row += [Store(Place(slots[f"also{i}"], "r"), f"t{i}") for i in also]
     head = [Let("columns", "n1"), Let("blocks", f"(columns + {BLOCK - 1}) >> {_SHIFT}")]
     head += [Let(f"x{i}", Place(f"b{i}")) for i, k in enumerate(classes) if k == "s"]
-    rows = in_blocks(row, beside, dtype, classes, slots) if beside else [Loop("r", "n0", row)]
-    return Kernel([dtype] * (len(classes) + len(names)), 2, [*head, *rows]).source("fused_rows")
+    buffer_dtypes = [dtype] * (len(classes) + len(names))
+    if beside:
+        return Kernel(buffer_dtypes, 2, [*head, *in_blocks(row, beside, dtype, classes, slots)]).source("fused_rows")
+    shared = shared_parts.parts(2, "n0", f"n0 * max(n1, {LANES})", slots["y"])
+    offset = [Let("own", f"part * {len(sums)} * ({LANES} + blocks)")] if sums else []
+    return Kernel(buffer_dtypes, 2, [*shared, *head, *offset, Loop("r", "high", row, "low")]).source("fused_rows")

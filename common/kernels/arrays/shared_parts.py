@@ -6,7 +6,9 @@ is then how many parts there are, and a further one which of them it is.
 
 from __future__ import annotations
 
-__all__ = ["PARTS", "WHOLE", "in_parts"]
+from common.compiler.loop_ir import STEP, Call, If, Let, Return, Run, Statement, text
+
+__all__ = ["PARTS", "WHOLE", "in_parts", "parts"]
 
 PARTS = 4
 """Parts that a kernel is cut into: one that a busy machine delays leaves some to the other threads."""
@@ -17,8 +19,13 @@ _SHARED = 1 << 16
 
 
 def in_parts(at: int, units: str, elements: str, x: str) -> str:
-    """Lines that leave the work to threads, where that pays, or set the units to do: from `low` to before `high`, and
-    the number of the ``part``, 0 if it is all of them.
+    """Lines of `parts`."""
+    return text(parts(at, units, elements, x), STEP) + "\n"
+
+
+def parts(at: int, units: str, elements: str, x: str) -> list[Statement]:
+    """Statements that leave the work to threads, where that pays, or set the units to do: from `low` to before `high`,
+    and the number of the ``part``, 0 if it is all of them.
 
     Parameters
     ----------
@@ -26,14 +33,12 @@ def in_parts(at: int, units: str, elements: str, x: str) -> str:
     units, elements : how many there are, as expressions of args.
     x : a buffer.
     """
-    return f"""    if args[{at}] == {WHOLE} and {elements} >= {_SHARED} and threads_wait({x}) != 0:
-        share_parts(bufs, args, {x}, {at}, {PARTS})
-        return 0
-    part = 0
-    low = 0
-    high = {units}
-    if args[{at}] != {WHOLE}:
-        part = args[{at + 1}]
-        low = {units} * part // args[{at}]
-        high = {units} * (part + 1) // args[{at}]
-"""
+    shared = f"args[{at}] == {WHOLE} and {elements} >= {_SHARED} and threads_wait({x}) != 0"
+    call = Run(Call("share_parts", ("bufs", "args", x, at, PARTS)))
+    own = [
+        Let("part", f"args[{at + 1}]"),
+        Let("low", f"{units} * part // args[{at}]"),
+        Let("high", f"{units} * (part + 1) // args[{at}]"),
+    ]
+    whole = [Let("part", "0"), Let("low", "0"), Let("high", units)]
+    return [If(shared, [call, Return("0")]), *whole, If(f"args[{at}] != {WHOLE}", own)]

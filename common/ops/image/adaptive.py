@@ -35,12 +35,21 @@ def _windows(op: str, x: Any, n: int, output_size: Any) -> dict[str, Any]:
             f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(x.shape)} with a dimension being empty"
         )
-    return {"size": (0,) * n, "count": count, "stride": (1,) * n, "padding": (0,) * n, "dilation": (1,) * n}
+    size, stride = (0,) * n, (1,) * n
+    if all(_divides(m, extent) for m, extent in zip(count, x.shape[2:], strict=True)):  # they are alike, then
+        size = stride = tuple(extent // m for m, extent in zip(count, x.shape[2:], strict=True))
+    return {"size": size, "count": count, "stride": stride, "padding": (0,) * n, "dilation": (1,) * n}
+
+
+def _divides(m: Any, extent: Any) -> bool:
+    """Whether two sizes are known, and one is a multiple of the other."""
+    return type(m) is type(extent) is int and m > 0 and extent % m == 0
 
 
 def _as_images(windows: dict[str, Any]) -> dict[str, Any]:
-    """Adaptive windows in all three dimensions: the missing ones have one element."""
-    return {**as_images(windows), "size": (0, 0, 0)}
+    """Windows in all three dimensions; adaptive ones have one element in those that are missing."""
+    every = as_images(windows)
+    return every if all(windows["size"]) else {**every, "size": (0, 0, 0)}
 
 
 def adaptive_avg_pool(n: int, x: Any, output_size: Any) -> Any:

@@ -8,6 +8,7 @@ from common.core.shapes import contiguous_strides
 from common.evaluate.kernels import reduced_dtype
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
+from static.lowering.codegen.channel_sums import add_sum_of_channels
 from static.lowering.ir.items import (
     ONE_OF_ROW,
     Access,
@@ -43,6 +44,8 @@ def add_reduction(values: Values, node: Node) -> None:
         order = [i for i, f in zip(axes, flags) if not f] + [i for i, f in zip(axes, flags) if f]
         kind, lead, split = "rows", 0, len(flags) - sum(flags)
     dtype = reduced_dtype(how, value.spec.dtype)
+    if REDUCERS[how] is SUM and add_sum_of_channels(values, node, layout, axes, flags, dtype):
+        return
     values.item(
         node,
         kind,
