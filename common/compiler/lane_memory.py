@@ -13,6 +13,7 @@ from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant, storage
+from common.core.numerics import LANES
 
 
 class Written(NamedTuple):
@@ -269,3 +270,29 @@ class LaneMemory(Expressions):
             operands = [vector, address, align, mask] if stores else [address, align, mask, vector]
             ir.Function(self.module, ir.FunctionType(ir.VoidType() if stores else vector, operands), name)
         return name
+
+
+def lane_of(index: ast.expr, counter: str) -> tuple[str, int] | None:
+    """Where the accumulators of ``x[counter & 15]``, ``x[32 + (counter & 15)]`` or ``x[name + 32 + (counter & 15)]``
+    begin: after a name, which may be empty, and so many; None for other places.
+    """
+    match index:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.BitAnd(), right=ast.Constant(value=mask)):
+            return ("", 0) if name == counter and mask == LANES - 1 else None
+        case ast.BinOp(left=first, op=ast.Add(), right=right) if lane_of(right, counter) == ("", 0):
+            match first:
+                case ast.Constant(value=int() as start):
+                    name = ""
+                case ast.Name(id=name):
+                    start = 0
+                case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int() as start)):
+                    pass
+                case _:
+                    return None
+            return (name, start) if name != counter and start >= 0 and start % LANES == 0 else None
+    return None
+
+
+def accumulators(kind: ArrayKind, index: ast.expr, counter: str) -> str:
+    """The name of the variable that holds accumulators during a loop."""
+    return f"(accumulators {kind.slot} {lane_of(index, counter)})"

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from common.compiler.control_flow import BasicBlock
-from common.compiler.lane_memory import LaneMemory, LaneState, Written, overlap, written
+from common.compiler.lane_memory import LaneMemory, LaneState, Written, accumulators, lane_of, overlap, written
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
 from common.compiler.syntax_tree import names, parts
@@ -170,19 +170,32 @@ class Vectors(LaneMemory, ABC):
     def _hold(self, node: ast.For, counter: str) -> dict[str, tuple[str, str]]:
         """Load the accumulators that a loop adds to into variables; by their names where they are stored again."""
         held: dict[str, tuple[str, str]] = {}
+        starts: dict[int, str] = {}
         for part in parts(node):
             match part:
-                case ast.Subscript(value=ast.Name(id=name), slice=index) if _lane(index, counter) is not None:
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if lane_of(index, counter) is not None:
                     buffer = self.variables.get(name)
                     if buffer is None or not isinstance(buffer.kind, ArrayKind) or buffer.kind.dtype == BOOL:
                         raise OneByOne("accumulators")
-                    kind, key = buffer.kind, _accumulators(buffer.kind, index, counter)
+                    kind, key = buffer.kind, accumulators(buffer.kind, index, counter)
+                    start, distance = lane_of(index, counter) or ("", 0)
+                    if starts.setdefault(kind.slot, start) != start:  # they might overlap
+                        raise OneByOne("accumulators")
                     if key not in held:
-                        address = self.element(buffer, constant(_lane(index, counter), INT64))
+                        first = self._held_place(node, start)
+                        address = self.element(buffer, self.write("add", INT64, first, constant(distance, INT64)))
                         loaded = self.register(f"load {llvm(kind.dtype, LANES)}, ptr {address}{self._access(kind)}")
                         self.variables[key] = Register(loaded, kind.dtype, None, LANES)
                         held[key] = address, self._access(kind)
         return held
+
+    def _held_place(self, node: ast.For, name: str) -> Register:
+        """The number with a name, which a loop leaves as it is; 0 without one."""
+        found = self.variables.get(name) if name else constant(0, INT64)
+        set_here = {x.id for x in parts(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        if found is None or found.kind != INT64 or found.lanes > 1 or name in set_here:
+            raise OneByOne("accumulators")
+        return found
 
     def _count_lanes(self, node: ast.For) -> int:
         used = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
@@ -246,9 +259,9 @@ class Vectors(LaneMemory, ABC):
         kind = container.kind
         if self._lanes is None or not isinstance(kind, ArrayKind):
             return super().read(container, index)
-        if _lane(index, self._lanes.name) is not None:
+        if lane_of(index, self._lanes.name) is not None:
             self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
-            return self.variables[_accumulators(kind, index, self._lanes.name)]
+            return self.variables[accumulators(kind, index, self._lanes.name)]
         places = self._lanes.places.setdefault(kind.slot, set())
         try:
             base, step = self._place(index)
@@ -268,7 +281,7 @@ class Vectors(LaneMemory, ABC):
         if self._lanes is None or not isinstance(kind, ArrayKind):
             super().put(container, index, value)
             return
-        if _lane(index, self._lanes.name) is not None:
+        if lane_of(index, self._lanes.name) is not None:
             self._add_up(kind, index, value)
             return
         base, step = self._place(index)
@@ -289,7 +302,7 @@ class Vectors(LaneMemory, ABC):
         assert lanes is not None
         lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
         lanes.stored.add(kind.slot)
-        key = _accumulators(kind, index, lanes.name)
+        key = accumulators(kind, index, lanes.name)
         old = self.variables[key]
         if value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
@@ -369,21 +382,6 @@ def _is_stepped(index: ast.expr, lanes: LaneState) -> bool:
 
 _WRAPPED = Written("accumulators", 0, 0)
 """The place of all accumulators of a slot: those at different multiples of `LANES` do not overlap."""
-
-
-def _lane(index: ast.expr, counter: str) -> int | None:
-    """Where the accumulators of ``x[counter & 15]`` or ``x[32 + (counter & 15)]`` begin; None for other places."""
-    match index:
-        case ast.BinOp(left=ast.Name(id=name), op=ast.BitAnd(), right=ast.Constant(value=mask)):
-            return 0 if name == counter and mask == LANES - 1 else None
-        case ast.BinOp(left=ast.Constant(value=int() as start), op=ast.Add(), right=right) if start % LANES == 0:
-            return None if _lane(right, counter) is None or start < 0 else start
-    return None
-
-
-def _accumulators(kind: ArrayKind, index: ast.expr, counter: str) -> str:
-    """The name of the variable that holds accumulators during a loop."""
-    return f"(accumulators {kind.slot} {_lane(index, counter)})"
 
 
 def _is_simple(node: ast.stmt) -> bool:

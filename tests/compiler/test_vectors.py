@@ -77,6 +77,10 @@ IN_LANES = {
         "for i in range(n):\n    t = exp(x[i])\n    y[i & 15] = y[i & 15] + t\n"
         "    y[48 + (i & 15)] = y[48 + (i & 15)] + x[i + 3]\n    d[16 + (i & 15)] += to_float64(t)"
     ),
+    "lanes from a name on": (
+        "own = n % 4\nfor i in range(n):\n    y[own + (i & 15)] = y[own + (i & 15)] + x[i]\n"
+        "    y[own + 32 + (i & 15)] += x[i + 3]"
+    ),
     "lanes of whole numbers": "for i in range(n):\n    k[i & 15] += i",
     "lanes of extremes": "for i in range(n):\n    y[i & 15] = maximum(y[i & 15], x[i])",
 }
@@ -91,6 +95,8 @@ IN_ORDER = {
     "lanes of another width": "for i in range(n):\n    y[i & 7] = add(y[i & 7], x[i])",
     "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
     "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
+    "lanes of two names": "a = 0\nb = 8\nfor i in range(n):\n    y[a + (i & 15)] += x[i]\n    y[b + (i & 15)] += x[i]",
+    "lanes from a name that changes": "a = 0\nfor i in range(n):\n    y[a + (i & 15)] += x[i]\n    a = 16 - a",
     "places in steps that meet, numbers first": "for i in range(n // 2):\n    x[2 + i * 2] = x[i * 2]",
     "places in steps that meet": "for i in range(n // 2):\n    x[i * 2 + 2] = x[i * 2]",
     "steps of two lengths": "for i in range(n // 3):\n    x[i * 3 + 1] = x[i * 2]",

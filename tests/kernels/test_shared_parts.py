@@ -94,10 +94,20 @@ def reduction(rng):
     return (shape,), lambda engine, x: getattr(engine, kind)(x, dim)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_sums_have_the_same_bits_for_any_number_of_threads(seed):
+def of_rows(rng):
+    """A function whose rows are computed one after the other, of so many elements that they are not split up."""
+    columns = int(rng.choice([30, 257, 1500]))
+    shape = (140_000 // columns, columns)
+    name = rng.choice(["softmax", "log_softmax", "layer_norm"])
+    if name == "layer_norm":
+        return (shape, (columns,), (columns,)), lambda engine, x, w, b: F[engine].layer_norm(x, (columns,), w, b)
+    return (shape,), lambda engine, x: getattr(engine, name)(x, -1)
+
+
+@pytest.mark.parametrize(("make", "seed"), [*((reduction, i) for i in range(8)), *((of_rows, i) for i in range(5))])
+def test_sums_have_the_same_bits_for_any_number_of_threads(make, seed):
     rng = np.random.default_rng(seed)
-    shapes, function = reduction(rng)
+    shapes, function = make(rng)
     arrays = [rng.standard_normal(s).astype(np.float64 if seed % 3 == 0 else np.float32) for s in shapes]
 
     def results(engine):
