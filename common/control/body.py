@@ -51,9 +51,9 @@ class Body:
         """Edges to what lies outside and gets a gradient, each once."""
         if self._captured is None:
             outputs = [x.edge for x in (*self.carried, *self.stacked, *self.summed.values()) if x.edge is not None]
+            self._reached = outputs, collect(outputs, self.start) if outputs else []
             own = {id(x) for x in self.inputs}
-            self._reached = outputs, collect(outputs, self.start)
-            self._captured = captured_edges(self._reached[1], outputs, self.start, own)
+            self._captured = captured_edges(self._reached[1], outputs, self.start, own) if outputs else []
         return self._captured
 
     def forget(self, unwanted: Callable[[Edge], bool]) -> None:

@@ -261,6 +261,8 @@ def run_scan(
         carry, y = pair(unflatten(form.structure, leaves[:n]), unflatten(xs_structure, leaves[n:]))
         body.carried = carried_on(name, f, carry, form)
         body.stacked, y_structure = tensors(y, f"{name}: y")
+        if out and out[0].fits(y_structure, body.stacked):
+            return body
         y_form = TreeSpec(y_structure, body.stacked)
         if not out:
             out.append(y_form)

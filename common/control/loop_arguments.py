@@ -10,7 +10,7 @@ import numpy as np
 from common.control.body import leaf, tensor_of
 from common.control.mismatches import carries
 from common.control.shape_trace import Abstract, AbstractTrace
-from common.control.structures import Said, TreeSpec, is_like, place_of, tensors
+from common.control.structures import Said, TreeSpec, place_of, tensors
 from common.core import mode
 from common.core.dtypes import bool_, int64, promote
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
@@ -84,8 +84,11 @@ def carried_on(name: str, function: Function, result: Any, form: TreeSpec, posit
     ----------
     position : of the function's parameter that takes what is carried.
     """
+    leaves, structure = flatten(result)
+    if form.fits(structure, leaves):
+        return leaves
     leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
-    if structure != form.structure or not all(map(is_like, leaves, form.specs)):
+    if not form.fits(structure, leaves):
         sides = carries(name, function, position, Said("what {} carries on", function))
         sides.require_equal(form, TreeSpec(structure, leaves))
     return leaves

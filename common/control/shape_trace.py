@@ -7,16 +7,18 @@ what it captures is known: the gradient of that is zero, not missing, as in a co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import number_spec
+from common.core.dtypes import default_changed, number_spec
 from common.core.errors import EscapedTracerError, TraceError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op, out_specs
 from common.core.operators import install
+from common.core.python_numbers import plain
 from common.core.source_lines import locate, user_frame
 from common.core.spec import Spec, Specified
 from common.tensor.base import NUMBERS, TensorBase, spec_of
@@ -84,6 +86,30 @@ class AbstractTrace(OpenTrace):
         if type(x) is Abstract or (isinstance(x, NUMBERS) and not isinstance(x, np.generic)):
             return x
         return x.payload if isinstance(x, AbstractTensor) else Abstract(spec_of(x))
+
+    def shortly(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The spec of an elementwise op of tensors of one floating point dtype, and of numbers; None for others."""
+        if op.kind != "elementwise" or attrs:
+            return None
+        payloads: list[Any] = []
+        dtype = None
+        for x in plain(operands):
+            kind = type(x)
+            if kind is float or kind is int:
+                payloads.append(x)
+                continue
+            payload = x.payload if isinstance(x, TensorBase) else x
+            if kind is not Abstract and type(payload) is not Abstract:
+                if type(payload) is not np.ndarray:
+                    return None
+                payload = Abstract(Spec(payload.shape, payload.dtype))
+            if payload.spec.weak or (dtype is not None and payload.spec.dtype != dtype):
+                return None
+            dtype = payload.spec.dtype
+            payloads.append(payload)
+        if dtype is None or dtype.kind != "f":
+            return None
+        return payloads, Abstract(_spec(op, tuple([x.spec if type(x) is Abstract else type(x) for x in payloads])))
 
     def constant(self, value: Any) -> Abstract:
         """A number."""
@@ -174,6 +200,15 @@ class AbstractTrace(OpenTrace):
         TraceError : always.
         """
         raise TraceError(f"{self.name} replaces `.data` of a tensor; write to the tensor instead: `p.copy_(value)`")
+
+
+@lru_cache(maxsize=4096)
+def _spec(op: Op, forms: tuple[Any, ...]) -> Any:
+    """The spec of an elementwise op for specs, and types of numbers."""
+    return op.spec(*[number_spec(form(0)) if isinstance(form, type) else form for form in forms])
+
+
+default_changed.append(_spec.cache_clear)
 
 
 def _record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

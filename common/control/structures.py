@@ -35,6 +35,15 @@ class TreeSpec:
             equal_shapes(a, b) and a.dtype == b.dtype for a, b in zip(self.specs, other.specs)
         )
 
+    def fits(self, structure: Any, leaves: Sequence[Any]) -> bool:
+        """Whether leaves are tensors of arrays like these."""
+        if structure != self.structure:
+            return False
+        for x, spec in zip(leaves, self.specs):
+            if not isinstance(x, TensorBase) or type(x.payload) is not np.ndarray or not is_like(x, spec):
+                return False
+        return True
+
 
 def tensors(
     tree: Any, what: str | Said, like: TreeSpec | None = None, numbers: dict[int, Any] | None = None
@@ -126,7 +135,7 @@ class Said(NamedTuple):
 
 def is_like(x: TensorBase, spec: Spec) -> bool:
     """Whether a tensor has a shape and dtype."""
-    return same_shape(x.shape, spec.shape) and x.dtype == spec.dtype
+    return same_shape(x.payload.shape, spec.shape) and x.payload.dtype == spec.dtype
 
 
 def equal_shapes(a: Spec, b: Spec) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from common.core import mode
-from common.core.switching import Change, Switching
+from common.core.switching import Change, Setting, Switching
 from common.tensor.base import TensorBase
 
 
@@ -27,11 +27,11 @@ class counted(Switching):
         return Change((partial(_counters.set, (*before, self)),), (partial(_counters.set, before),), self)
 
 
-class uncounted(Switching):
+class uncounted(Setting):
     """Context manager inside which nothing is counted, because it runs another number of times than once."""
 
-    def _change(self) -> Change:
-        return Change((partial(_counters.set, ()),), (partial(_counters.set, _counters.get()),))
+    def __init__(self) -> None:
+        super().__init__(_counters, ())
 
 
 class _Refusing:
