@@ -195,7 +195,7 @@ class _Builder(Indexed):
 
     def finish_row(self, item: Item, call: Call) -> None:
         name = self.name()
-        self.rows.append(Let(name, call))
+        self.rows.append(Let(name, call, item.dtype))
         self.keep_row(item, name)
 
     def keep_row(self, item: Item, name: str) -> None:

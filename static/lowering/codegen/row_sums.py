@@ -48,7 +48,7 @@ class Lanes:
     def total(self, size: str, name: str) -> list[Any]:
         """The statements that name the sum, after the loops."""
         if not self.parts:
-            return [Let(name, self.folded)]
+            return [Let(name, self.folded, self.dtype)]
         blocks = Call(SUM.row, (self.parts, "0", f"({size} + {BLOCK - 1}) >> {_SHIFT}"))
         return [Let(name, Place(self.parts, "0")), If(f"{size} > {BLOCK}", [Let(name, blocks)])]
 

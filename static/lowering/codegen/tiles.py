@@ -22,6 +22,7 @@ from common.compiler.loop_ir import Call, Let, Loop, Place, Run
 from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.codegen.loop_nest import Nest
+from static.lowering.codegen.row_blocks import in_blocks
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, is_literal, size_key, sizes_key
 
@@ -43,11 +44,13 @@ class Tiles:
     row : which of the row loops goes by tiles; -1 if none does.
     accesses : what is turned, each element once.
     turned : what `_lies` says of an access -> the scratch memory that holds its tile.
+    in_order : whether a row is done before the next one begins, see `static.lowering.codegen.row_blocks`.
     """
 
     def __init__(self, group: Group, nest: Nest, allowed: bool) -> None:
         self.nest, self.row, self.turned = nest, -1, dict[Any, str]()
         self.accesses: dict[Any, Access] = {}
+        self.in_order = not allowed or any(item.kind == "cols" or item.puts for item in group.items)
         if not allowed or nest.inner is None or not nest.rows:
             return
         if any(i.kind == "cols" or i.at is not None for i in group.items):
@@ -83,7 +86,10 @@ class Tiles:
 
     def loops(self, body: list[Any], rows: list[Any]) -> list[Any]:
         """The loops over rows, around the statements of one."""
-        nest, count = self.nest, len(rows)
+        nest = self.nest
+        if rows and self.row < 0 and not self.in_order and (block := in_blocks(nest, body)) is not None:
+            body, rows = [block], rows[:-1]
+        count = len(rows)
         if self.row >= 0:
             fills: list[Any] = []
             for where, access in self.accesses.items():
