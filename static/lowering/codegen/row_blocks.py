@@ -44,10 +44,13 @@ FEWEST_ROWS = 4 * ROWS
 MOST_KEPT = 8
 """Numbers of a row that are kept from one loop to the next."""
 
+LEAST = 3
+"""Of what `_weight` says that the functions of a row's numbers weigh."""
 MOST_LOOPS = 5
 MOST_BYTES = 16384
 """Memory for the rows of a block, which stays in the nearest cache."""
 
+_POLYNOMIALS = "common.kernels.math"
 _NAME, _BUFFER = re.compile(r"[a-z_]\w*"), re.compile(r"\bb\d+\b")
 
 
@@ -143,10 +146,13 @@ def in_blocks(nest: Nest, body: list[Any]) -> Loop | None:
         return None
     if not any(isinstance(s, Let) and _is_costly(s) for s in body):
         return None
+    body = [s for s in body if text([s])]  # loops without statements print as nothing
     phases = _Phases(nest, body)
     if not phases.assign():
         return None
     last = max(phases.phases)
+    if sum(_weight(s) for phase, s in zip(phases.phases, body, strict=True) if phase % 2) < LEAST:
+        return None
     rows = phases.crossing_rows() if last else None
     if rows is None:
         return None
@@ -172,8 +178,8 @@ def in_blocks(nest: Nest, body: list[Any]) -> Loop | None:
         stores = [Store(Place(slots[name], "", "h"), name) for name in given]
         index = [Let("h", f"{row} - m0")] if loads or stores or rows else []
         index += [Let("g", f"h * {nest.size(nest.inner)}")] if rows else []
-        order = [_moved(s, rows) for s in order]
-        loops.append(Loop(row, "m1", [*index, *loads, *order, *stores], start="m0"))
+        inside = [*loads, *(_moved(s, rows) for s in order), *stores]
+        loops.append(Loop(row, "m1", [*index, *inside] if inside else [], start="m0"))
     return Loop("m0", nest.size(nest.rows[-1]), loops, step=str(ROWS))
 
 
@@ -269,8 +275,15 @@ def _is_for_lanes(statement: Any) -> bool:
 
 
 def _is_costly(statement: Let) -> bool:
+    return _weight(statement) > 0
+
+
+def _weight(statement: Let) -> int:
+    """What a function of a number of the row costs: quotients and roots are instructions, others polynomials."""
     op = REGISTRY.get(statement.value.function) if isinstance(statement.value, Call) else None
-    return op is not None and op.costly
+    if op is None or not op.costly:
+        return 0
+    return LEAST if op.scalar.__module__.startswith(_POLYNOMIALS) else 1
 
 
 __all__ = ["in_blocks"]

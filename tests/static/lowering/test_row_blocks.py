@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import static as tw
+from static.lowering.codegen import row_blocks
 from tests.static.compare import assert_compiles
 
 RNG = np.random.default_rng(0)
@@ -58,6 +59,17 @@ def test_gradients_and_memory_for_a_row(program):
     compiled = assert_compiles(gradient, *given)
     assert ("g + c" in compiled.source) == (program is listwise)
     assert "log(vt" in compiled.source
+
+
+def test_a_loop_before_the_first_vector_may_have_nothing_to_do(monkeypatch):
+    """The gradient of a mean divides a number that all rows share, before any loop."""
+    monkeypatch.setattr(row_blocks, "LEAST", 1)
+
+    def gradient(x, m):
+        return tw.grad(lambda x, m: (m - (m - x)).mean(1, keepdim=True).sum(), argnums=(0, 1))(x, m)
+
+    compiled = assert_compiles(gradient, (rows((70, 40)), rows((70, 1))))
+    assert "in range(m0, m1)" in compiled.source
 
 
 def test_rows_of_batches():
