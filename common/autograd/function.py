@@ -172,12 +172,13 @@ class Function:
         if recording:
             require_writable_arguments(ctx._dirty, args, any(edge is not None for edge in edges), len(outputs))
         shown = outputs
-        if any(edge is not None for edge in edges):
+        wanted, pushed = edges.count(None) < len(edges), tangents.count(None) < len(tangents)
+        if wanted:
             outputs = _recorded(cls, ctx, args, edges, outputs)
-        elif recording or any(t is not None for t in tangents):
+        elif recording or pushed:
             outputs = _shown(cls, ctx, args, outputs)
         made = tuple(outputs) if isinstance(result, tuple) else outputs[0]
-        if any(t is not None for t in tangents):
+        if pushed:
             constant = tuple(new for old, new in zip(shown, outputs, strict=True) if among(old, ctx._constant))
             ctx._for_forward = ctx._for_forward or ()
             level.carry(cls, ctx, args, tangents, made, constant)
@@ -225,7 +226,7 @@ def _bound(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 def _shown(function: Any, ctx: FunctionCtx, args: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
     """Results that may show memory of arguments: an argument that was not overwritten becomes a tensor of its own."""
-    several = sum(isinstance(y, TensorBase) and not among(y, ctx._constant) for y in outputs) > 1
+    several = len(outputs) > 1 and sum(isinstance(y, TensorBase) and not among(y, ctx._constant) for y in outputs) > 1
     shown = list(outputs)
     for position, y in enumerate(outputs):
         if not isinstance(y, TensorBase) or among(y, ctx._dirty):
@@ -244,7 +245,7 @@ def _payload(x: TensorBase) -> Any:
 
 
 def _spec(x: Any) -> Spec | None:
-    return Spec(x.shape, x.dtype) if isinstance(x, TensorBase) else None
+    return Spec(x.payload.shape, x.payload.dtype) if isinstance(x, TensorBase) else None
 
 
 def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]) -> Any:

@@ -83,7 +83,7 @@ def replayed() -> bool:
 
 def outside_graphs() -> AbstractContextManager[Any]:
     """Context manager: what a `static.Graph` would record runs at once; a trace still records."""
-    return nullcontext() if replayed() else activate_trace(None)
+    return nullcontext() if not tracing or replayed() else activate_trace(None)
 
 
 class WatchKey:

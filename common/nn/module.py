@@ -57,7 +57,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         for name in TABLES:
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_non_persistent", set())
-        self.training = True
+        object.__setattr__(self, "training", True)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -95,14 +95,15 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         ):  # fmt: skip
             if isinstance(value, kind):
                 value = as_registered(what, self, name, value)
-                for other in TABLES:
-                    if other != table:
-                        tables[other].pop(name, None)
-                tables.pop(name, None)
+                for other in (tables, *(tables[x] for x in TABLES if x != table)):
+                    other.pop(name, None)
                 if kind is not Buffer:
                     self._non_persistent.discard(name)
                 tables[table][name] = value
-                self._rename("")
+                if kind is Module or value.name:  # other names may lead to it
+                    self._rename("")
+                else:
+                    value.name = name
                 return
         for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
             if name in tables.get(table, ()):

@@ -10,7 +10,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from weakref import ref
 
@@ -29,9 +29,15 @@ from common.tensor.leaf import Buffer
 
 
 def _state_buffer(p: TensorBase, name: str, value: np.ndarray) -> Buffer:
-    buffer = Buffer(value)
+    buffer = Buffer.over(value if value.flags.c_contiguous else value.copy())
     buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
     return buffer
+
+
+@lru_cache(maxsize=64)
+def _numbers(kind: Any) -> list[str]:
+    """The options of a class whose defaults are numbers."""
+    return [x.name for x in inspect.signature(kind).parameters.values() if type(x.default) in (int, float)]
 
 
 class _Required:
@@ -114,8 +120,9 @@ class Optimizer(Minimizing, Hooked):
 
     def _check_numbers(self, group: ParameterGroup) -> None:
         """Refuse what is no number where the default is one."""
-        for name, parameter in inspect.signature(type(self)).parameters.items():
-            if type(parameter.default) not in (int, float) or name not in group.fixed:
+        kind: Any = type(self)
+        for name in _numbers(kind):
+            if name not in group.fixed:
                 continue
             value = group.fixed[name]
             absent = value is None and name in self.optional
@@ -303,8 +310,11 @@ class Optimizer(Minimizing, Hooked):
             raise StateError(f"loaded state dict has state {unknown}, which this optimiser does not keep")
         fresh, found = self.initial_state(group, _memory(p)), []
         for name, buffer in self.state[p].items():
-            initial = fresh.get(name, np.zeros_like(buffer.payload))  # none if its term has gone since
-            value = initial if saved.get(name) is None else np.asarray(saved[name])
+            given = saved.get(name)
+            if given is None:
+                value = fresh[name] if name in fresh else np.zeros_like(buffer.payload)  # none if its term has gone
+            else:
+                value = given.payload if type(given) is Buffer else np.asarray(given)
             if value.shape != buffer.shape:
                 raise StateError(f"size mismatch for {name}: copying {value.shape} into {buffer.shape}")
             fitting = converted(value, buffer.dtype)
@@ -324,7 +334,7 @@ def _kind(x: Any) -> str:
 
 
 def _copied(value: Any) -> Any:
-    return Buffer(value.payload.copy()) if isinstance(value, TensorBase) else deepcopy(value)
+    return Buffer.over(value.payload.copy()) if isinstance(value, TensorBase) else deepcopy(value)
 
 
 def _tensor(value: Any) -> Any:

@@ -222,6 +222,8 @@ def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
 
 def is_shared(array: np.ndarray) -> bool:
     """Whether several elements of an array are one element of memory."""
+    if array.flags.forc:
+        return False
     return bool(repeated(array.shape, array.strides)) or overlapping(array.shape, array.strides)
 
 

@@ -76,3 +76,17 @@ def test_a_module_does_not_contain_itself(engine):
     twice = nn.Sequential(shared, nn.Sequential(shared), net, net)  # one module in several places is no cycle
     assert len(twice.state_dict()) == 4
     twice.apply(lambda module: None)
+
+
+def test_a_parameter_goes_by_its_first_name():
+    """A name is given at registration; one parameter under two names keeps the one that comes first."""
+    net = dynamic.nn.Linear(2, 2)
+    net.other = net.weight
+    assert net.weight.name == "weight"
+    other = dynamic.nn.Module()
+    other.first = net.weight
+    assert net.weight.name == "first"
+    whole = dynamic.nn.Sequential(other, net)
+    assert [x.name for x in whole.parameters()] == ["0.first", "1.bias"]
+    net.scale = dynamic.nn.Parameter(net.bias.detach() + 1)
+    assert net.scale.name == "scale"

@@ -82,3 +82,32 @@ def test_state_of_another_dtype_is_taken(kind):
     optimizer.step()
     assert p.tolist() != before
     assert optimizer.state[p][name].dtype == tw.float64
+
+
+@pytest.mark.parametrize("kind", ["Adam", "Adagrad", "Rprop", "SGD"])
+def test_state_is_in_order_and_its_own_whatever_the_order_of_a_parameter(kind):
+    """Parameters whose memory is turned; states that are saved and loaded share none."""
+    options = {"lr": 0.1, **({"momentum": 0.9} if kind == "SGD" else {})}
+    start = np.arange(6, dtype=np.float32).reshape(3, 2)
+    found = []
+    for turned in (False, True):
+        p = tw.nn.Parameter(start)
+        if turned:
+            p.data = tw.tensor(start.T.copy()).t()
+        optimizer = getattr(tw.optim, kind)([p], **options)
+        for x in optimizer.state[p].values():
+            assert x.payload.flags.c_contiguous
+        for _ in range(3):
+            optimizer.zero_grad()
+            (p * p * p).sum().backward()
+            optimizer.step()
+        saved = optimizer.state_dict()
+        other = getattr(tw.optim, kind)([q := tw.nn.Parameter(p.detach())], **options)
+        other.load_state_dict(saved)
+        for name, x in other.state[q].items():
+            assert not np.may_share_memory(x.payload, saved["state"][0][name].payload)
+            assert not np.may_share_memory(optimizer.state[p][name].payload, saved["state"][0][name].payload)
+        (q * q).sum().backward()
+        other.step()
+        found.append([p.detach().numpy().tobytes(), q.detach().numpy().tobytes()])
+    assert found[0] == found[1]
