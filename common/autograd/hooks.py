@@ -20,7 +20,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.weak import WhileKeysLive
 from common.tensor.base import TensorBase, wrap
-from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
+from common.tensor.hook_handles import Hook, HookTable, RemovableHandle, hooks_of
 from common.tensor.leaf_status import kept
 from common.tensor.node import NODE_CLASSES, Edge, Node
 from common.tensor.observers import check_contributions, checking, in_rule
@@ -45,8 +45,9 @@ def register_hook(x: TensorBase, hook: Hook) -> RemovableHandle:
     """
     if not x.requires_grad:
         raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
-    owner = x if x.grad_fn is None else x.grad_fn
-    return RemovableHandle(hooks_of(owner).tensor.setdefault(x.output_nr, {}), hook)
+    if x.grad_fn is None:
+        return RemovableHandle(hooks_of(x).tensor.setdefault(x.output_nr, HookTable()), hook)
+    return RemovableHandle(hooks_of(x.grad_fn).tensor.setdefault(x.output_nr, {}), hook)
 
 
 def _backward_hooks(x: TensorBase) -> Any:
@@ -57,6 +58,7 @@ def _backward_hooks(x: TensorBase) -> Any:
 
 def _set_backward_hooks(x: TensorBase, hooks: Any) -> None:
     owner: Any = x if x.grad_fn is None else x.grad_fn
+    mode.note_change()
     if hooks is None:
         if getattr(owner, "_hooks", None) is not None:
             owner._hooks.tensor.pop(x.output_nr, None)

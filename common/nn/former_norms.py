@@ -11,6 +11,7 @@ from typing import Any
 from common.core import mode
 from common.core.errors import ArgumentError, RegistrationError
 from common.nn import functions as F
+from common.nn.computed import compute, compute_no_more, computed
 from common.nn.module import Module
 from common.nn.parametrizations import lengths
 from common.random.generator import randn
@@ -47,13 +48,12 @@ class FormerNorm(ABC):
         del module._parameters[self.name]
         for end, value in zip(self.ends, values, strict=True):
             setattr(module, self.name + end, value)
-        computed = {**module.__dict__.get("_computed", {}), self.name: self}
-        object.__setattr__(module, "_computed", computed)
+        compute(module, self.name, self)
 
     @classmethod
     def of(cls, module: Module, name: str) -> Any:
         """The one of a module's weight; None if it has none."""
-        found = module.__dict__.get("_computed", {}).get(name)
+        found = computed(module).get(name)
         return found if isinstance(found, cls) else None
 
     @classmethod
@@ -87,8 +87,7 @@ class FormerNorm(ABC):
             weight = own(module).detach()
         for end in own.ends:
             delattr(module, name + end)
-        computed = {key: x for key, x in module.__dict__["_computed"].items() if key != name}
-        object.__setattr__(module, "_computed", computed)
+        compute_no_more(module, name)
         own.forget(module)
         module.register_parameter(name, Parameter(weight))
         return module

@@ -361,7 +361,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Switch the recording of all parameters."""
         for p in self.parameters():
-            p._requires_grad = bool(requires_grad)
+            p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -18,7 +18,7 @@ from common.core.errors import ArgumentError, GradientError, RegistrationError
 from common.core.pickling import FunctionHolder
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
-from common.tensor.hook_handles import Hook, RemovableHandle
+from common.tensor.hook_handles import Hook, HookTable, RemovableHandle
 
 
 class ModuleHooks(FunctionHolder):
@@ -33,10 +33,10 @@ class ModuleHooks(FunctionHolder):
     """
 
     def __init__(self) -> None:
-        self.forward_pre: dict[int, Hook] = OrderedDict()
-        self.forward: dict[int, Hook] = OrderedDict()
-        self.backward_pre: dict[int, Hook] = OrderedDict()
-        self.backward: dict[int, Hook] = OrderedDict()
+        self.forward_pre: dict[int, Hook] = HookTable()
+        self.forward: dict[int, Hook] = HookTable()
+        self.backward_pre: dict[int, Hook] = HookTable()
+        self.backward: dict[int, Hook] = HookTable()
         self.keywords: set[int] = set()
         self.always: set[int] = set()
         self.used = False
@@ -44,6 +44,10 @@ class ModuleHooks(FunctionHolder):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         RemovableHandle.go_beyond([*self.forward_pre, *self.forward, *self.backward_pre, *self.backward])
+
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all hooks."""
+        return (*self.forward_pre, *self.forward, *self.backward_pre, *self.backward)
 
     def add(self, kind: str, hook: Hook, prepend: bool = False, keywords: bool = False, always: bool = False) -> Any:
         """Register a hook; its handle takes it out."""

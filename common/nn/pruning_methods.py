@@ -1,7 +1,8 @@
-"""Ways of pruning: what decides which elements of a parameter become 0, and the pre-hook that applies the mask.
+"""Ways of pruning: what decides which elements of a parameter become 0.
 
-As in PyTorch, ``<name>_orig`` is the parameter, ``<name>_mask`` a buffer, and ``<name>`` their product. A parameter
-that is pruned again is pruned among what is left: its hook becomes a `PruningContainer`.
+As in PyTorch, ``<name>_orig`` is the parameter, ``<name>_mask`` a buffer, and ``<name>`` their product, here computed
+whenever it is read. The pre-hook of the module tells what has pruned it. A parameter that is pruned again is pruned
+among what is left: its hook becomes a `PruningContainer`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from common.core import mode
 from common.core.errors import ArgumentError, ShapeError
 from common.nn import functions as F
+from common.nn.computed import compute, compute_no_more
 from common.nn.module import Module
 from common.random.generator import randperm
 from common.tensor.create import lift
@@ -44,7 +46,7 @@ def _count(amount: Any, size: int) -> int:
 class BasePruningMethod(ABC):
     """A way of pruning: `apply` prunes a parameter of a module by the mask that `compute_mask` makes.
 
-    An instance is the pre-hook that multiplies by the mask. A subclass defines `compute_mask`, and says in
+    An instance stands among the module's pre-hooks. A subclass defines `compute_mask`, and says in
     `PRUNING_TYPE` what it is given of a parameter that is pruned already.
 
     Attributes
@@ -69,9 +71,8 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE = "unstructured"
     _tensor_name = ""  # PyTorch's name, by which its programs find the hook
 
-    def __call__(self, module: Module, inputs: Any) -> None:
-        """Set the parameter before a call of its module."""
-        object.__setattr__(module, self._tensor_name, self.apply_mask(module))
+    def __call__(self, module: Module, inputs: Any) -> None:  # noqa: B027  a hook that has nothing to do
+        """Do nothing before a call of the module: its attribute is computed whenever it is read."""
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -102,7 +103,7 @@ class BasePruningMethod(ABC):
             original = module._parameters.pop(f"{name}_orig")
             original.copy_(pruned)
         del module._buffers[f"{name}_mask"]
-        module.__dict__.pop(name, None)
+        compute_no_more(module, name)
         setattr(module, name, original)
 
     @classmethod
@@ -141,13 +142,13 @@ class BasePruningMethod(ABC):
             module.register_parameter(f"{name}_orig", parameter)
             module.register_buffer(f"{name}_mask", keep)
             module.register_forward_pre_hook(method)
+            compute(module, name, method.apply_mask)
         else:
             mask.copy_(keep)
             place, hook = found
             if not isinstance(hook, PruningContainer):
                 hook = module._hooks.forward_pre[place] = PruningContainer(hook)  # type: ignore[union-attr]
             hook.add_pruning_method(method)
-        method(module, ())
         return method
 
 

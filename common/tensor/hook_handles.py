@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from common.core import mode
 from common.core.int_arguments import integer, members
 
 #: Whether anything has ever been given hooks: backward passes look for them only then, or while something watches.
 hooks_seen = False
 
 Hook = Callable[..., Any]
+
+
+class HookTable(OrderedDict[int, Hook]):
+    """Hooks by the ids of their handles, of which compiled programs are told: those of modules and leaves."""
+
+    def __repr__(self) -> str:
+        return repr(OrderedDict(self))
+
+    def __setitem__(self, key: int, hook: Hook) -> None:
+        mode.note_change()
+        super().__setitem__(key, hook)
+
+    def __delitem__(self, key: int) -> None:
+        mode.note_change()
+        super().__delitem__(key)
+
+    def pop(self, *arguments: Any) -> Any:
+        """See `dict.pop`."""
+        mode.note_change()
+        return super().pop(*arguments)
+
+    def clear(self) -> None:
+        """See `dict.clear`."""
+        mode.note_change()
+        super().clear()
 
 
 class RemovableHandle:
@@ -66,7 +93,11 @@ class Hooks:
         self.retained: dict[int, weakref.ref[Any]] = {}
         self.before: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
-        self.accumulated: dict[int, Hook] = {}
+        self.accumulated: dict[int, Hook] = HookTable()
+
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all hooks of a leaf."""
+        return (*itertools.chain(*self.tensor.values(), self.accumulated, self.before, self.after),)
 
 
 def hooks_of(owner: Any) -> Hooks:

@@ -1,9 +1,9 @@
 """Assumptions of a trace about Python objects, checked before each call.
 
 A trace follows one path through Python code. Which one depends on attributes of modules (`training`, sizes, which
-object is a parameter), on `requires_grad`, on the default dtype, and on whether subnormal numbers are flushed to zero.
-Every change of these is counted (`common.core.mode.changes`), so a call compares one number, and looks at the facts
-only after something has changed somewhere.
+object is a parameter), on hooks of modules and tensors, on `requires_grad`, on the default dtype, and on whether
+subnormal numbers are flushed to zero. Every change of these is counted (`common.core.mode.changes`), so a call compares
+one number, and looks at the facts only after something has changed somewhere.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from common.core import mode
 from common.core.dtypes import default_changed, default_float
 from common.core.subnormal import flushes
+from common.nn.module_hooks import of_all
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Facts:
         self._modules: dict[int, tuple[Module, dict[str, Any]]] = {}
         self._tensors: list[tuple[TensorBase, bool]] = []
         self.uncounted: list[tuple[TensorBase, bool]] = []
+        self._hooks: list[tuple[Any, tuple[int, ...]]] = []
         self._default = default_float()
         self._flushed = flushes()
 
@@ -55,6 +57,8 @@ class Facts:
         """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
         for module, attributes in self._modules.values():
             attributes.update(_attributes(module))
+        owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in (*self._tensors, *self.uncounted)), None)
+        self._hooks = [(owner, _hooks(owner)) for owner in owners]
 
     def objection(self) -> str | None:
         """The fact that has changed, in words; None if all hold."""
@@ -68,10 +72,12 @@ class Facts:
                 before, after = known.get(name), now.get(name)
                 if not _same(before, after):
                     return f"{type(module).__name__}.{name} is {_text(after)} now, it was {_text(before)}"
+        for owner, ids in self._hooks:
+            if _hooks(owner) != ids:
+                return f"hooks of {'all modules' if owner is None else _named(owner)} have come or gone"
         for x, needed in (*self._tensors, *self.uncounted):
             if x.requires_grad is not needed:
-                name = getattr(x, "name", "") or f"a tensor of shape {tuple(x.shape)}"
-                return f"requires_grad of {name} is {x.requires_grad} now, it was {needed}"
+                return f"requires_grad of {_named(x)} is {x.requires_grad} now, it was {needed}"
         return None
 
 
@@ -81,6 +87,19 @@ def _attributes(module: Module) -> dict[str, Any]:
     for table in (module._parameters, module._buffers, module._modules):
         out.update(table)
     return out
+
+
+def _hooks(owner: Any) -> tuple[int, ...]:
+    """The ids of the hooks of a module or tensor, or of all modules."""
+    hooks = of_all if owner is None else getattr(owner, "_hooks", None)
+    return () if hooks is None else hooks.ids()
+
+
+def _named(owner: Any) -> str:
+    """A module or tensor, in words."""
+    if not hasattr(owner, "payload"):
+        return type(owner).__name__
+    return getattr(owner, "name", "") or f"a tensor of shape {tuple(owner.shape)}"
 
 
 def _same(a: Any, b: Any) -> bool:
