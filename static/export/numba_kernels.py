@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -218,6 +219,7 @@ class _Kernel:
         meaning = kernels.meaning(name, self.name)
         if isinstance(meaning, MachineFunction):
             kind = next((kind[0] for kind in dtypes if isinstance(kind, list)), None)
+            name = re.sub(r"(_of_windows)_\d+_\d+$", r"\1", name)  # these numbers are operands, too
             own = self.home.from_library(_OF_BOOLS.get(name, name) if kind == _BOOL else name)
             result = {"": None, "word": _INT64, "element": kind}[meaning.result]
             return ast.Call(ast.Name(own, ast.Load()), nodes, []), result

@@ -159,3 +159,32 @@ def add_places(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, length, rows, down, d
                 total = total + w[j + k] * x[place]
                 place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
             out[to + r * deeper + t] = total
+
+
+def sums_of_windows(x, i, out, at, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines):
+    """Sums of `rows` rows of `count` windows, from +0.0 on; what is beside the image is left out."""
+    for r in range(rows):
+        for t in range(count):
+            out[at + r * count + t] = 0
+            for z in range(deep):
+                for k in range(high):
+                    y = r * down - above + k * far
+                    if 0 <= y < lines:
+                        for v in range(max(t * step - before, 0), min(t * step - before + size, line)):
+                            out[at + r * count + t] += x[i + z * plane + y * line + v]
+
+
+def maxima_of_windows(x, i, out, at, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines):
+    """The same for maxima: the first one, or the last NaN."""
+    for r in range(rows):
+        for t in range(count):
+            best = x.dtype.type(-np.inf)
+            for z in range(deep):
+                for k in range(high):
+                    y = r * down - above + k * far
+                    if 0 <= y < lines:
+                        for v in range(max(t * step - before, 0), min(t * step - before + size, line)):
+                            new = x[i + z * plane + y * line + v]
+                            if new > best or new != new:
+                                best = new
+            out[at + r * count + t] = best

@@ -35,6 +35,7 @@ call                                      meaning
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
 ``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
+``sums_of_windows_1_2``, ...                 see `common.kernels.arrays.window_rows_code`
 ``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
@@ -49,6 +50,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,7 @@ from common.kernels.arrays import (
 from common.kernels.arrays.convolutions import KERNELS
 from common.kernels.arrays.sorting import sort_key
 from common.kernels.arrays.window_maxima import WIDTHS
+from common.kernels.arrays.window_rows import NEAR
 
 _SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
 _BITS = tuple(map(np.dtype, ("uint16", "uint32", "uint64")))  # of elements that are only moved
@@ -148,6 +151,11 @@ NAMESPACE: dict[str, Any] = {
         _define("add_products", "bibibiiiiiii", _in("window_code", "add_products")),
         _define("fuse_windows", "bibibiiiiiiii", _in("window_code", "fuse_windows")),
         _define("sum_windows", "bibibiiiiiiiiiiii", _in("window_code", "sum_windows")),
+        *(
+            _define(f"{name}_of_windows_{step}_{size}", "bibi" + 13 * "i",
+                    partial(_in("window_rows_code", f"{name}_of_windows"), step=step, size=size))
+            for name, step, size in product(("sums", "maxima"), NEAR, NEAR)
+        ),
         *(
             _define(f"put_{size}_at_maxima", "bibibiiiiiiii",
                     partial(_in("window_maxima_code", "put_at_maxima"), size=size))

@@ -58,7 +58,7 @@ def put_at_maxima(module: ir.Module, kind: ir.Type, size: int) -> ir.Function:
                     best, where = y.carried
                     loaded = [load_some(b, place(at, i), mask, nothing) for i, mask in enumerate(masks)]
                     for j in range(size):
-                        new = _picked(b, loaded, [lane * size + j for lane in range(width)])
+                        new = picked(b, loaded, [lane * size + j for lane in range(width)])
                         own = _number(b, z.index, y.index, high, size, j, numbers)
                         better = b.or_(b.fcmp_ordered(">", new, best), b.fcmp_unordered("uno", new, new))
                         best, where = b.select(better, new, best), b.select(better, own, where)
@@ -71,7 +71,7 @@ def put_at_maxima(module: ir.Module, kind: ir.Type, size: int) -> ir.Function:
                 put = [b.select(b.icmp_signed("==", where, each), g, nothing) for each in own]
                 for i, mask in enumerate(masks):
                     order = [divmod(width * i + lane, size) for lane in range(width)]
-                    store_some(b, _picked(b, put, [j * width + window for window, j in order]), place(at, i), mask)
+                    store_some(b, picked(b, put, [j * width + window for window, j in order]), place(at, i), mask)
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -88,7 +88,7 @@ def _number(
     return spread(b, place if width == WORD else b.trunc(place, width), numbers.count)
 
 
-def _picked(b: ir.IRBuilder, vectors: Sequence[ir.Value], order: Sequence[int]) -> ir.Value:
+def picked(b: ir.IRBuilder, vectors: Sequence[ir.Value], order: Sequence[int]) -> ir.Value:
     """A vector of elements of several, by their places in all of them."""
     width = vectors[0].type.count
     found = vectors[0]

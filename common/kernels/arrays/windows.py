@@ -25,18 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.literals import literal
 from common.core.numerics import LANES
 from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
 from common.kernels.arrays.shared_parts import WHOLE, in_parts
 
 UNROLLED = 27
-"""Elements of a window up to which its maximum, or its sum, is found without loops."""
+"""Elements of a window up to which the place of its maximum is found without loops."""
 
 __all__ = [
-    "UNROLLED", "add_source", "amax_source", "column_args", "columns_source", "from_columns_source", "head_of_planes",
-    "max_source", "sum_source", "window_args",
+    "UNROLLED", "add_source", "better", "column_args", "columns_source", "from_columns_source", "head_of_planes",
+    "limits", "max_source", "one_by_one", "together", "window_args",
 ]  # fmt: skip
 
 
@@ -159,23 +158,22 @@ def from_columns_source(dtype: Any) -> str:
 """
 
 
-def _limits(name: str, size: str, count: str, at: int) -> list[str]:
+def limits(name: str, size: str, count: str, at: int) -> str:
     """Lines that set the first place of window `name` in the image, the end and the step."""
     kernel, stride, padding, dilation = (f"args[{4 + 3 * i + at}]" for i in (0, 2, 3, 4))
-    return [
-        f"{name}0 = {name} * {stride} - {padding}",
-        f"{name}_by = max({dilation}, 1)",
-        f"{name}1 = min({name}0 + ({kernel} - 1) * {name}_by + 1, {size})",
-        f"if {name}0 < 0:",
-        f"    {name}0 += (-{name}0 + {name}_by - 1) // {name}_by * {name}_by",
-        f"if {kernel} == 0:",
-        f"    {name}_by = 1",
-        f"    {name}0 = {name} * {size} // {count}",
-        f"    {name}1 = (({name} + 1) * {size} + {count} - 1) // {count}",
-    ]
+    return f"""{name}0 = {name} * {stride} - {padding}
+{name}_by = max({dilation}, 1)
+{name}1 = min({name}0 + ({kernel} - 1) * {name}_by + 1, {size})
+if {name}0 < 0:
+    {name}0 += (-{name}0 + {name}_by - 1) // {name}_by * {name}_by
+if {kernel} == 0:
+    {name}_by = 1
+    {name}0 = {name} * {size} // {count}
+    {name}1 = (({name} + 1) * {size} + {count} - 1) // {count}
+"""
 
 
-def _windows(body: str, whole: str = "") -> str:
+def one_by_one(body: str, whole: str = "") -> str:
     """Nested loops over planes, windows `q`, and the places `p` in one, with lines before and after.
 
     Parameters
@@ -194,11 +192,11 @@ def _windows(body: str, whole: str = "") -> str:
         lines("q = low * od * oh * ow\nwide()\nstep = args[12]\nfirst = ow\nlast = ow", 4)
         + lines(_WHOLE if whole else "", 4)
         + lines("for plane in range(low, high):\n    base = plane * d * h * w\n    for a in range(od):", 4)
-        + lines("\n".join(_limits("a", "d", "od", 0)), 12) + lines("for b in range(oh):", 12)
-        + lines("\n".join(_limits("b", "h", "oh", 1)), 16) + lines("for side in range(2):", 16)
+        + lines(limits("a", "d", "od", 0), 12) + lines("for b in range(oh):", 12)
+        + lines(limits("b", "h", "oh", 1), 16) + lines("for side in range(2):", 16)
         + lines(f"if side == 1:\n{indented(whole, 4)}" if whole else "", 20)
         + lines("start = 0 if side == 0 else last\nend = first if side == 0 else ow\nfor c in range(start, end):", 20)
-        + lines("\n".join(_limits("c", "w", "ow", 2)), 24) + lines(before, 24)
+        + lines(limits("c", "w", "ow", 2), 24) + lines(before, 24)
         + lines("for z in range(a0, a1, a_by):\n    for y in range(b0, b1, b_by):\n"
                 "        row = base + (z * h + y) * w\n        for v in range(c0, c1, c_by):", 24)
         + lines("p = row + v", 36) + lines(inner, 36) + lines(after, 24) + lines("q += ow", 16)
@@ -228,39 +226,19 @@ _TOGETHER = """for z in range(a0, a1, a_by):
 """An element of all windows of a row after the other: in the order of each window, or of each place if it goes back."""
 
 
-def _together(order: str, added: str) -> str:
+def together(order: str, added: str) -> str:
     """Lines for the windows that are whole; `added` is what is done at a place."""
     one, two, more = (added.replace("PLACE", f"at + c{by}") for by in ("", " * 2", " * step"))
     return _TOGETHER.format(order=order, one=one, two=two, more=more)
-
-
-def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
-    """Return the kernel that adds up each window.
-
-    Parameters
-    ----------
-    size, stride, dilation : of windows. Small windows inside the image are added up without a loop, by these numbers.
-    """
-    kind = buffer_dtype(dtype)
-    body = f"total = {kind}(0)\n---\ntotal = total + x[p]\n---\nout[q + c] = total"
-    head = head_of_planes("window_sum", "x", dtype, dtype)
-    if _is_small(size, stride, dilation):
-        count = prod(size)
-        places = _Places(size, stride, dilation, False)
-        total = " + ".join([f"{kind}(0)", *(f"x[{places.inside(i)}]" for i in range(count))])
-        return head + _unrolled(body, places, [f"out[q + c] = {total}"], [], [])
-    added = _together("args[6]", "out[q + c] = out[q + c] + x[PLACE]")
-    zeros = f"for c in range(first, last):\n    out[q + c] = {kind}(0)\n"
-    return head + _windows(body, zeros + added) + "    return 0\n"
 
 
 def add_source(dtype: Any) -> str:
     """Return the kernel that adds one number per window to all places in it."""
     kind = buffer_dtype(dtype)
     fill = f"    for i in range(low * d * h * w, high * d * h * w):\n        out[i] = {kind}(0)\n"
-    whole = _together("args[6] - 1, -1, -1", "out[PLACE] = out[PLACE] + g[q + c]")
+    whole = together("args[6] - 1, -1, -1", "out[PLACE] = out[PLACE] + g[q + c]")
     body = "value = g[q + c]\n---\nout[p] = out[p] + value\n---\n"
-    return head_of_planes("window_add", "g", dtype, dtype) + fill + _windows(body, whole) + "    return 0\n"
+    return head_of_planes("window_add", "g", dtype, dtype) + fill + one_by_one(body, whole) + "    return 0\n"
 
 
 def max_source(
@@ -273,40 +251,22 @@ def max_source(
     size, stride, dilation, padding : of windows. Small windows are read without a loop, by these numbers.
     """
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
-    better = _better(dtype, "x[p]", "x[best]")
-    body = f"{first}\n---\nif {better}:\n    best = p\n---\nout[q + c] = best - base"
-    return _maxima(dtype, (size, stride, dilation, padding), body, False)
-
-
-def amax_source(
-    dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], padding: Sequence[Any]
-) -> str:
-    """Return the kernel that finds the maximum of each window; parameters as in `max_source`."""
-    least = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
-    first, better = f"best = {literal(least, np.dtype(dtype))}", _better(dtype, "x[p]", "best")
-    body = f"{first}\n---\nif {better}:\n    best = x[p]\n---\nout[q + c] = best"
-    return _maxima(dtype, (size, stride, dilation, padding), body, True)
-
-
-def _better(dtype: Any, new: str, old: str) -> str:
-    """Whether an element takes the place of the maximum of those before it."""
-    return f"{new} > {old} or {new} != {new}" if np.dtype(dtype).kind == "f" else f"{new} > {old}"
-
-
-def _maxima(dtype: Any, windows: Sequence[Sequence[Any]], body: str, values: bool) -> str:
-    """The kernel for maxima, or where they are; `body` as in `_windows`."""
-    name, result = ("window_amax", dtype) if values else ("window_max", np.int64)
-    head = head_of_planes(name, "x", dtype, result)
-    size, stride, dilation, padding = windows
+    body = f"{first}\n---\nif {better(dtype, 'x[p]', 'x[best]')}:\n    best = p\n---\nout[q + c] = best - base"
+    head = head_of_planes("window_max", "x", dtype, np.int64)
     if not _is_small(size, stride, dilation):
-        return head + _windows(body) + "    return 0\n"
+        return head + one_by_one(body) + "    return 0\n"
     places = _Places(size, stride, dilation, any(type(p) is not int or p for p in padding))
-    whole = _compared(places.inside, prod(size), dtype, values)
-    cut = [] if places.apart else _compared(places.clamped, prod(size), dtype, values)
-    if cut and stride[2] > 1 and not values:  # vectors gather elements of neighbours anyway: those of the ends, too
+    whole = _compared(places.inside, prod(size), dtype)
+    cut = [] if places.apart else _compared(places.clamped, prod(size), dtype)
+    if cut and stride[2] > 1:  # vectors gather elements of neighbours anyway: those of the ends, too
         return head + _unrolled(body, places, cut, cut, [
             f"if known and (ow - 1) * {stride[2]} - args[15] < w:", "    first = 0", "    last = ow"])  # fmt: skip
     return head + _unrolled(body, places, whole, cut, [])
+
+
+def better(dtype: Any, new: str, old: str) -> str:
+    """Whether an element takes the place of the maximum of those before it."""
+    return f"{new} > {old} or {new} != {new}" if np.dtype(dtype).kind == "f" else f"{new} > {old}"
 
 
 def _is_small(*numbers: Sequence[Any]) -> bool:
@@ -314,14 +274,13 @@ def _is_small(*numbers: Sequence[Any]) -> bool:
     return all(type(k) is int for three in numbers for k in three) and 1 <= prod(numbers[0]) <= UNROLLED
 
 
-def _compared(place: Callable[[int], str], count: int, dtype: Any, values: bool) -> list[str]:
-    """Lines that compare the elements of a window one after the other, and keep the maximum or where it is."""
+def _compared(place: Callable[[int], str], count: int, dtype: Any) -> list[str]:
+    """Lines that compare the elements of a window one after the other, and keep where the maximum is."""
     lines = [f"p0 = {place(0)}", "m0 = x[p0]", "at0 = p0 - base"]
     for i in range(1, count):
-        lines += [f"p{i} = {place(i)}", f"v{i} = x[p{i}]", f"t{i} = {_better(dtype, f'v{i}', f'm{i - 1}')}",
+        lines += [f"p{i} = {place(i)}", f"v{i} = x[p{i}]", f"t{i} = {better(dtype, f'v{i}', f'm{i - 1}')}",
                   f"m{i} = v{i} if t{i} else m{i - 1}", f"at{i} = p{i} - base if t{i} else at{i - 1}"]  # fmt: skip
-    kept = [line for line in lines if not (values and line.startswith("at"))]
-    return [*kept, f"out[q + c] = {'m' if values else 'at'}{count - 1}"]
+    return [*lines, f"out[q + c] = at{count - 1}"]
 
 
 class _Places:
@@ -376,7 +335,7 @@ def _unrolled(
     def lines(text: Sequence[str], depth: int) -> str:
         return "".join(f"{'    ' * depth}{line}\n" for line in text)
 
-    slow = [*_limits("c", "w", "ow", 2), *before, "for z in range(a0, a1, a_by):",
+    slow = [*limits("c", "w", "ow", 2).splitlines(), *before, "for z in range(a0, a1, a_by):",
             "    for y in range(b0, b1, b_by):", "        for v in range(c0, c1, c_by):",
             "            p = base + (z * h + y) * w + v",
             *(f"            {line}" for line in inner), *after]  # fmt: skip
@@ -388,8 +347,8 @@ def _unrolled(
                f"room = w + args[15] - {(kw - 1) * dw + 1}", "if room >= 0:",
                f"    right = max(left, min(ow, room // {sw} + 1))", "q = low * od * oh * ow",
                "for plane in range(low, high):", "    base = plane * d * h * w", "    for a in range(od):"], 1)
-        + lines([*_limits("a", "d", "od", 0), "for b in range(oh):"], 3)
-        + lines([*_limits("b", "h", "oh", 1), f"z = a * {sd} - args[13]", f"y = b * {sh} - args[14]",
+        + lines([*limits("a", "d", "od", 0).splitlines(), "for b in range(oh):"], 3)
+        + lines([*limits("b", "h", "oh", 1).splitlines(), f"z = a * {sd} - args[13]", f"y = b * {sh} - args[14]",
                  f"known = {known}", "first = left if known else ow", "last = right if known else ow", *places.rows,
                  *ends, "for c in range(first, last):"], 4)
         + lines(whole, 5)

@@ -78,22 +78,14 @@ def at_maxima(x: Any, windows: dict[str, Any], count: Any, node_name: str, retur
     """The maxima of windows over (n, c, ...), and where they are."""
     shape = (*x.shape[:2], *count)[not batch :]
     every, apart = as_images(windows), any(d > 1 for d in windows["dilation"])  # those may have no element
-    found = window_max_(images(x), **every) if return_indices or _is_followed(x, windows) else None
+    traced = mode.current_trace() is not None and mode.is_grad_enabled() and x.requires_grad
+    found = window_max_(images(x), **every) if return_indices or traced else None
     if found is None or apart:
         values = window_amax_(images(x), **every)
-    else:  # the gradient needs to know where they are
+    else:  # the gradient of a trace needs to know where they are
         values = gather_(flat(x), flat(found), dim=2)
     values = called(reshape(values, shape), node_name)
     return (values, reshape(found, shape)) if return_indices else values
-
-
-def _is_followed(x: Any, windows: dict[str, Any]) -> bool:
-    """Whether a gradient may be asked for. Eager calls, whose ops follow from forms alone, take it for granted where
-    finding the places again would take longest.
-    """
-    if mode.current_trace() is None:
-        return any(windows["padding"])
-    return mode.is_grad_enabled() and x.requires_grad
 
 
 def max_pool(

@@ -131,11 +131,11 @@ from_columns_: Op = kernel(
 
 
 def _window_call(name: str, shape: Any, dtype: Any, attrs: dict[str, Any]) -> NativeCall:
-    from common.kernels.arrays import windows
+    from common.kernels.arrays import window_rows, windows
 
-    known = {"add": 0, "sum": 3, "max": 4, "amax": 4}[name]  # what a kernel is written for
+    known = {"add": 0, "sum": 3, "max": 4, "amax": 3}[name]  # what a kernel is written for
     baked = [attrs[key] for key in ("size", "stride", "dilation", "padding")[:known]]
-    source = getattr(windows, f"{name}_source")(dtype, *baked)
+    source = getattr(window_rows if known == 3 else windows, f"{name}_source")(dtype, *baked)
     return NativeCall(source, f"window_{name}", windows.window_args(numel(shape[:2]), shape[2:], _given(attrs)))
 
 

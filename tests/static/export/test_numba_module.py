@@ -51,6 +51,14 @@ def control(x):
     return counted, both, carried, stacked, chosen, static.while_loop(lambda y: y.sum() < 50, lambda y: y * 1.5 + 1, x)
 
 
+def windows(x):
+    images, f = x[:2000].reshape(4, 3, 20, 25), static.nn.functional
+    return (
+        f.max_pool2d(images, 3, 2, 1), f.avg_pool2d(images, 2), f.max_pool1d(images[0], 2), f.lp_pool2d(images, 2.0, 3),
+        f.batch_norm(images, None, None, training=True), (images * images).sum((0, 2, 3)),
+    )  # fmt: skip
+
+
 def gradients(x, picked):
     def loss(x):
         return static.nn.functional.cross_entropy(x @ x.T[:, :4], picked) + (x[:, 1:] * x[:, :-1]).exp().sum()
@@ -80,7 +88,7 @@ IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32)
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
     "convolved": (convolved, (IMAGES, KERNELS)), "numbers": (numbers_in, (HOLES,)),
-    "gradients": (gradients, (X, np.array([2, 0, 1]))),
+    "gradients": (gradients, (X, np.array([2, 0, 1]))), "windows": (windows, (HOLES,)),
 }  # fmt: skip
 
 

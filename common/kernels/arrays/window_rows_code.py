@@ -1,0 +1,144 @@
+"""Machine code for sums and maxima of windows side by side, as many as a vector has lanes. Needs llvmlite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from common.kernels.arrays.code_blocks import (
+    INDEX,
+    WORD,
+    ForLoop,
+    ForStrips,
+    While,
+    add,
+    apart,
+    internal,
+    load_some,
+    picks,
+    spread,
+    store_some,
+    word,
+)
+from common.kernels.arrays.gemm_code import tile
+from common.kernels.arrays.window_maxima_code import picked
+
+Lanes = Sequence[ir.Value]
+
+
+def sums_of_windows(module: ir.Module, kind: ir.Type, step: int, size: int) -> ir.Function:
+    """``void (x, out, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines)``: sums of
+    windows.
+
+    There are `rows` rows of `count` windows. Those of a row begin `before` elements before a row of `line` elements,
+    `step` apart; rows of them begin `above` lines before the image of `lines` lines, `down` apart. A window has `deep`
+    planes, `plane` elements apart, of `high` lines, `far` apart, of `size` elements; what is beside the image is left
+    out. Elements are added in this order, from +0.0 on: a further +0.0 for each that is left out changes nothing.
+    """
+    zeros = _number(kind, 0)
+
+    def added(b: ir.IRBuilder, carried: Lanes, new: Sequence[ir.Value]) -> Lanes:
+        (total,) = carried
+        for lanes in new:
+            total = add(b, total, lanes)
+        return [total]
+
+    return _folded(module, kind, step, size, "sums", zeros, [zeros], added, lambda _, carried: carried[0])
+
+
+def maxima_of_windows(module: ir.Module, kind: ir.Type, step: int, size: int) -> ir.Function:
+    """The same for maxima: of equal ones the first; NaN if there is one; of nothing -inf.
+
+    Where a NaN was is kept apart, so that an element waits for one instruction only before the next.
+    """
+    least = _number(kind, float("-inf"))
+    none = ir.Constant(ir.VectorType(ir.IntType(1), least.type.count), None)
+
+    def larger(b: ir.IRBuilder, carried: Lanes, new: Sequence[ir.Value]) -> Lanes:
+        best, unordered = carried
+        for lanes in new:
+            best = b.select(b.fcmp_ordered(">", lanes, best), lanes, best)
+        for x, y in zip(new[::2], [*new[1::2], new[-1]]):
+            unordered = b.or_(unordered, b.fcmp_unordered("uno", x, y))
+        return [best, unordered]
+
+    def found(b: ir.IRBuilder, carried: Lanes) -> ir.Value:
+        best, unordered = carried
+        return b.select(unordered, _number(kind, float("nan")), best)
+
+    return _folded(module, kind, step, size, "maxima", least, [least, none], larger, found)
+
+
+def _number(kind: ir.Type, value: float) -> ir.Constant:
+    width = tile(kind).width
+    return ir.Constant(ir.VectorType(kind, width), [ir.Constant(kind, value)] * width)
+
+
+def _folded(
+    module: ir.Module,
+    kind: ir.Type,
+    step: int,
+    size: int,
+    name: str,
+    missing: ir.Constant,
+    start: Lanes,
+    combine: Callable[[ir.IRBuilder, Lanes, Sequence[ir.Value]], Lanes],
+    result: Callable[[ir.IRBuilder, Lanes], ir.Value],
+) -> ir.Function:
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, out, _, _, count, before, line, deep, plane, rows, down, above, high, far, lines = function.args
+        width = tile(kind).width
+        vectors = ((width - 1) * step + size + width - 1) // width
+        with ForLoop(b, rows, 1) as row:
+            top = b.sub(b.mul(row.index, down), above)
+            first, last = _inside(b, top, high, far, lines)
+            tall = b.sub(last, first)
+            image = b.gep(x, [b.mul(b.add(top, b.mul(first, far)), line)])
+            results, lower = b.gep(out, [b.mul(row.index, count)]), b.mul(far, line)
+            with ForStrips(b, count, width) as (t, there):
+                begin = b.sub(b.mul(t, word(step)), before)
+                columns = [b.add(begin, word(width * i)) for i in range(vectors)]
+                masks = [_in_row(b, column, line, width) for column in columns]
+                with ForLoop(b, deep, 1, *start) as z:
+                    with ForLoop(b, tall, 1, *z.carried) as y:
+                        place = b.gep(image, [b.add(b.mul(z.index, plane), b.mul(y.index, lower))])
+                        loaded = [load_some(b, b.gep(place, [c]), mask, missing) for c, mask in zip(columns, masks)]
+                        orders = [[lane * step + k for lane in range(width)] for k in range(size)]
+                        y.next = combine(b, y.carried, [picked(b, loaded, order) for order in orders])
+                    z.next = y.carried
+                store_some(b, result(b, z.carried), b.gep(results, [t]), there)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    types = [pointer, pointer, *[WORD] * 13]
+    return internal(module, f"{name}_of_windows_{step}_{size}.{kind}", ir.VoidType(), types, define)
+
+
+def _inside(
+    b: ir.IRBuilder, top: ir.Value, high: ir.Value, far: ir.Value, lines: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """The first of `high` lines from `top` on, `far` apart, that is in the image, and the one behind the last."""
+
+    def below(i: ir.Value) -> ir.Value:
+        return b.and_(b.icmp_signed("<", i, high), b.icmp_signed("<", b.add(top, b.mul(i, far)), word(0)))
+
+    with While(b, below, word(0)) as skip:
+        skip.next = [b.add(skip.carried[0], word(1))]
+    (first,) = skip.carried
+
+    def beyond(i: ir.Value) -> ir.Value:
+        line = b.add(top, b.mul(b.sub(i, word(1)), far))
+        return b.and_(b.icmp_signed(">", i, first), b.icmp_signed(">=", line, lines))
+
+    with While(b, beyond, high) as drop:
+        drop.next = [b.sub(drop.carried[0], word(1))]
+    return first, drop.carried[0]
+
+
+def _in_row(b: ir.IRBuilder, column: ir.Value, line: ir.Value, width: int) -> ir.Value:
+    """The mask of the lanes from `column` on that are in a row of `line` elements."""
+    lanes = b.add(spread(b, b.trunc(column, INDEX), width), picks(*range(width)))
+    below = b.icmp_signed("<", lanes, spread(b, b.trunc(line, INDEX), width))
+    return b.and_(below, b.icmp_signed(">=", lanes, ir.Constant(lanes.type, None)))
