@@ -14,8 +14,15 @@ from common.distributions import constraints
 from common.distributions.counted import Binomial
 from common.distributions.distribution import Distribution, Shape, identity, limits, whole_numbers
 from common.distributions.odds import Odds, one_of
+from common.evaluate.specialise import remembered
 from common.ops import functional as F
 from common.random.sampling import multinomial
+
+
+@remembered
+def _log_prob(value: Any, logits: Any) -> Any:
+    index, logits = F.broadcast_tensors(F.unsqueeze(value, -1), logits)
+    return F.select(F.gather(logits, -1, F.narrow(index, -1, 0, 1)), -1, 0)
 
 
 class Categorical(Odds, Distribution):
@@ -60,8 +67,7 @@ class Categorical(Odds, Distribution):
         return value.to(np.dtype(int64))
 
     def _log_prob(self, value: Any) -> Any:
-        index, logits = F.broadcast_tensors(F.unsqueeze(value, -1), self.logits)
-        return F.select(F.gather(logits, -1, F.narrow(index, -1, 0, 1)), -1, 0)
+        return _log_prob(value, self.logits)
 
     def _entropy(self) -> Any:
         return -F.sum(F.clamp(self.logits, min=float(limits(self.logits).min)) * self.probs, -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from itertools import count
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ from common.runtime.tape_state import Tape
 
 Run = Callable[..., Any]
 C = TypeVar("C", bound=Callable[..., None])
+M = TypeVar("M", bound=Callable[[], Any])
 NUMBERS = (bool, int, float)
 _ndarray = np.ndarray
 _LIMIT = 8192
@@ -178,6 +180,35 @@ def _first_keep(*given: Any) -> None:
 keep: Callable[..., None] = _first_keep
 #: A class of tuples, and classes of arguments of which one object is equal to itself alone.
 PLAIN: tuple[type[Any], ...] = (Size, str, type(ABSENT), *map(type, SUPPORTED))
+_memory: Callable[[], Any] | None = None
+
+
+def makes_memories(make: M) -> M:
+    """Decorator: the class keeps the lines of one function, for `remembered`."""
+    global _memory
+    _memory = make
+    return make
+
+
+def remembered(function: Run) -> Run:
+    """Decorator: an engine that remembers public functions remembers this one too, of tensors and plain data."""
+    known: Any = None
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        nonlocal known
+        if _memory is None:
+            return function(*arguments)
+        if known is None:
+            known = _memory()
+        y = recalled(known, *arguments)
+        if y is None:
+            y = known.meet(arguments, function)
+        return function(*arguments) if y is NotImplemented else y
+
+    return call
+
+
 #: Describes the engine's tensors and nodes, see `makes_tape`.
 tape: Callable[[], Tape]
 

@@ -114,7 +114,7 @@ def to(
     if len(args) == 1 and device is None and dtype is None and other is None and not copy:
         if args[0] is CPU or (type(args[0]) is str and args[0] == "cpu"):
             return self
-        if type(args[0]) is type(dtypes.float32):
+        if isinstance(args[0], np.dtype):
             return cast(self, args[0])
     target = target_of("to", args if other is None else (other, *args), dtype, device)
     moved = self if target is None else cast(self, target)

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.dispatch import NO_ATTRS, known_attrs
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
+from common.core.op import REGISTRY
 from common.core.shapes import unrepeated
+from common.evaluate.specialise import run
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers
@@ -162,6 +165,9 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
         return zeros((0, count), dtype=int64)
     drawn_by(x)
     least = 1 if replacement else count
+    if type(x.payload) is np.ndarray and not mode.tracing:
+        _require_weights(x, least)
+        return lift(_chosen(x.payload.astype(float64), count, replacement, generator))
     with mode.no_grad():
         if isinstance(x.payload, np.ndarray):
             _require_weights(x, least)
@@ -180,6 +186,18 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 
         waits = clamp(_exponential(tuple(x.shape), float64, generator), min=2.0**-54)
         return topk(weights / waits, count)[1]
+
+
+def _chosen(weights: np.ndarray, count: int, replacement: bool, generator: Generator | None) -> Any:
+    """What `multinomial` draws, by the same ops on arrays."""
+    if replacement:
+        running = run(REGISTRY["cumsum"], (weights,), known_attrs(None, dim=weights.ndim - 1, reverse=False))
+        u = draw("rand", (*weights.shape[:-1], count), float64, generator)
+        places = run(REGISTRY["mul"], (u, running[..., -1:]), NO_ATTRS)
+        return run(REGISTRY["searchsorted"], (running, places), known_attrs(None, right=True))
+    waits = -run(REGISTRY["log1p"], (-draw("rand", weights.shape, float64, generator),), NO_ATTRS)
+    odds = run(REGISTRY["div"], (weights, np.maximum(waits, 2.0**-54)), NO_ATTRS)
+    return run(REGISTRY["top"], (odds,), known_attrs(None, k=count, largest=True, in_order=True))
 
 
 def _require_weights(x: TensorBase, needed: int) -> None:
@@ -220,8 +238,8 @@ def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
 
 def _ends(x: np.ndarray) -> tuple[Any, ...]:
     """The least and the largest element, NaN where there is one; nothing of no elements."""
-    x = unrepeated(x)
-    return (np.min(x), np.max(x)) if x.size else ()
+    x = unrepeated(x) if 0 in x.strides else x
+    return (x.min(), x.max()) if x.size else ()
 
 
 def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
@@ -240,9 +258,6 @@ def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator |
     from common.ops.functional import log1p
 
     return -log1p(-lift(draw("rand", shape, dtype, generator)))
-
-
-# ------------------------------------------------------------------ in place
 
 
 def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = None, **named: float) -> TensorBase:

@@ -44,6 +44,7 @@ _LIMIT = 256
 """Most forms that a function remembers."""
 
 
+@eager.makes_memories
 class Memory:
     """The lines of one public function.
 

@@ -10,7 +10,6 @@ import pytest
 import dynamic
 import dynamic.nn.functional as F
 from benchmarks.ops_calls import CALLS
-from common.core.errors import ShapeError
 from common.core.tree import flatten
 from dynamic.eager import remembered
 from tests.bits import assert_all_same_bits
@@ -356,27 +355,3 @@ def test_lines_forget():
     for n in range(600):
         memory.meet((dynamic.ones(2), n), lambda x, n: dynamic.sinc(x))
     assert len(memory._calls) <= 257
-
-
-@pytest.mark.quick
-def test_many_tensors_are_told_apart():
-    """Hundreds of tensors of a call, in runs of equal forms, and in every order of two forms."""
-    rng = np.random.default_rng(11)
-    for n in (20, 33, 100, 257):
-        arrays = [rng.normal(size=(3, 2)).astype(np.float32) for _ in range(n)]
-        tensors = [wrap(x, requires_grad=True) for x in arrays]
-        for join in ("cat", "stack"):
-            y = often(getattr(dynamic, join), tensors, 1)
-            assert np.array_equal(y.detach().numpy(), getattr(np, join.replace("cat", "concatenate"))(arrays, 1))
-            seed = wrap(rng.normal(size=y.shape).astype(np.float32))
-            parts = [g.numpy() for g in dynamic.autograd.grad(y, tensors, seed)]
-            assert np.array_equal(getattr(np, join.replace("cat", "concatenate"))(parts, 1), seed.numpy())
-    one, two = (rng.normal(size=(n, 2)).astype(np.float32) for n in (1, 2))
-    for _ in range(remembered.OFTEN + 2):
-        for which in range(2**5):
-            arrays = [two if which >> i & 1 else one for i in range(5)]
-            assert np.array_equal(dynamic.cat([wrap(x) for x in arrays]).numpy(), np.concatenate(arrays))
-    with pytest.raises(ShapeError):
-        dynamic.stack([wrap(one)] * 99 + [wrap(two)])
-    with pytest.raises(ShapeError):
-        dynamic.cat([wrap(one)] * 99 + [wrap(two)], 1)
