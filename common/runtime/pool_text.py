@@ -14,8 +14,8 @@ THREADS, BUSY, JOB, PATIENCE, FIRST = 0, 1, 2, 3, 8
 STATE, WAKE, DONE, NUMBER, FORBIDDEN, WORDS = 0, 1, 2, 3, 4, 8
 IDLE, LOOKS_OUT, WOKEN, CALLED_OFF, RUNNING, AWAITED = range(6)
 MOST_ARGS = 23
-MANY = 1 << 17
-"""Elements of a loop from which on its units are shared: one thread takes some 10 us for them."""
+MANY = 1 << 16
+"""Elements of a loop from which on its units are shared: one thread takes some 5 us for them."""
 PER_THREAD = 2
 """Tasks for each thread: one that a busy machine delays leaves some to the others."""
 
