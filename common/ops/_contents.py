@@ -143,7 +143,7 @@ CONTENTS = {
         "| nansum sum_of_cubes sum_of_deviations sum_of_exponentials sum_of_magnitudes sum_of_squares",
     "reduce.masked": "",
     "reduce.native_norms": "native_batch_norm native_group_norm native_layer_norm |",
-    "reduce.normalization": "batch_norm group_norm normalize rms_norm |",
+    "reduce.normalization": "batch_norm group_norm normalize rms_norm | normalize_by scale_shift",
     "reduce.norms": "norm renorm | norm",
     "reduce.parts_of_a_dimension": "segment_reduce |",
     "reduce.product": "prod | prod product_of_others",

@@ -10,8 +10,8 @@ from common.core.int_arguments import integer
 from common.core.spec import numel
 from common.ops.image.pooling import require_means
 from common.ops.image.windows import window_sum_
-from common.ops.math.arithmetic import pow, rsqrt
-from common.ops.reduce.normalization import affine, beside, require_per_channel
+from common.ops.math.arithmetic import pow
+from common.ops.reduce.normalization import affine, beside, by_statistics, require_per_channel
 from common.ops.reduce.reductions import mean
 from common.ops.reduce.softmax import normalize_
 from common.ops.reduce.statistics import var
@@ -52,19 +52,18 @@ def instance_norm(
     require_per_channel(
         "instance_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
-    weight, bias = beside(x, weight), beside(x, bias)
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise ArgumentError(
                 "instance_norm(): Expected running_mean and running_var to be defined when use_input_stats=False"
             )
-        return affine((x - beside(x, running_mean)) * rsqrt(beside(x, running_var) + eps), weight, bias)
+        return by_statistics(x, running_mean, running_var, weight, bias, eps)
     dims = tuple(range(2, x.ndim))
     if running_mean is not None and running_var is not None and not any(n == 0 for n in x.shape):
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean(mean(plain, dims), 0) * momentum)
         running_var.copy_(running_var * (1 - momentum) + mean(var(plain, dims), 0) * momentum)
-    return affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
+    return affine(normalize_(x, dim=dims, eps=eps)[0], beside(x, weight), beside(x, bias))
 
 
 def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:

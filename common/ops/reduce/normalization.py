@@ -11,6 +11,8 @@ from common.core.aliases import accept_numpy_names
 from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
+from common.ops._define import composite
+from common.ops._samples import away_from_zero
 from common.ops.math.arithmetic import rsqrt
 from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
@@ -92,10 +94,49 @@ def beside(x: Any, t: Any) -> Any:
     return t if t is None or x.ndim == 2 else reshape(t, (x.shape[1], *(1,) * (x.ndim - 2)))
 
 
+def _of_channels(*operands: int) -> Any:
+    """Samples of images, and of numbers per channel in the place of other operands."""
+
+    def samples(rng: Any, dtype: Any) -> list[Any]:
+        forms = [((4, 3), (3,)), ((2, 3, 5), (3, 1)), ((2, 3, 2, 2), (3, 1, 1))]
+        return [
+            (tuple(away_from_zero(rng, (x, per)[i], dtype) for i in operands), {}) for x, per in forms
+        ]  # fmt: skip
+
+    return samples
+
+
+scale_shift_ = composite(
+    "scale_shift", lambda x, weight, bias: x * weight + bias,
+    (lambda g, weight: g * weight, lambda g, x: g * x, lambda g: g), inputs=("x", "weight", "bias"),
+    samples=_of_channels(0, 1, 1), doc="x weight + bias. d/dx = weight, d/dweight = x, d/dbias = 1.",
+)  # fmt: skip
+
+normalize_by_ = composite(
+    "normalize_by", lambda x, mean, rstd, weight, bias: (x - mean) * rstd * weight + bias,
+    (lambda g, rstd, weight: g * weight * rstd, lambda g, rstd, weight: -(g * weight * rstd),
+     lambda g, x, mean, weight: g * weight * (x - mean), lambda g, x, mean, rstd: g * ((x - mean) * rstd), lambda g: g),
+    inputs=("x", "mean", "rstd", "weight", "bias"), samples=_of_channels(0, 1, 1, 1, 1),
+    doc="n weight + bias, n = (x - mean) rstd. d/dx = rstd weight, d/dmean = -rstd weight, "
+        "d/drstd = (x - mean) weight, d/dweight = n, d/dbias = 1.",
+)  # fmt: skip
+
+
 def affine(y: Any, weight: Any, bias: Any) -> Any:
     """y weight + bias, without what is None."""
+    if weight is not None and bias is not None:
+        return scale_shift_(y, weight, bias)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
+
+
+def by_statistics(x: Any, mean: Any, variance: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    """`x` normalised by numbers per channel, scaled and shifted by what is not None."""
+    mean, variance, weight, bias = (beside(x, t) for t in (mean, variance, weight, bias))
+    rstd = rsqrt(variance + eps)
+    if weight is not None and bias is not None:
+        return normalize_by_(x, mean, rstd, weight, bias)
+    return affine((x - mean) * rstd, weight, bias)
 
 
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -183,8 +224,7 @@ def batch_norm(
         raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
     if isinstance(eps, (int, float)) and eps < 0:
         raise ArgumentError(f"batch_norm eps must be non-negative, but got {eps}")
-    mean, variance, weight, bias = (beside(x, t) for t in (running_mean, running_var, weight, bias))
-    return affine((x - mean) * rsqrt(variance + eps), weight, bias)
+    return by_statistics(x, running_mean, running_var, weight, bias, eps)
 
 
 def _require_channels(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
