@@ -188,3 +188,12 @@ def maxima_of_windows(x, i, out, at, step, size, count, before, line, deep, plan
                             if new > best or new != new:
                                 best = new
             out[at + r * count + t] = best
+
+
+def first_maximum(x, at, n):
+    """Where the maximum is: the first one, or the last NaN."""
+    best = 0
+    for i in range(n):
+        if x[at + i] > x[at + best] or x[at + i] != x[at + i]:
+            best = i
+    return best

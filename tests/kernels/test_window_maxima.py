@@ -105,3 +105,22 @@ def test_numbers_are_put_where_maxima_are(width, dtype):
         for place in np.ndindex(*v.shape):
             expected[place[:2]].reshape(-1)[at[place]] += v[place]
         assert_all_same_bits([out], [expected], f"{sizes}, {size}, {stride}")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [(0, 0, 0), None])
+def test_planes_that_are_one_window(dtype, size):
+    rng = np.random.default_rng(7)
+    for sizes in ((1, 1, 1), (1, 3, 5), (2, 4, 8), (1, 7, 7), (3, 5, 11)):
+        x = rng.integers(-2, 3, (5, 8, *sizes)).astype(dtype)
+        x[0, rng.random(x.shape[1:]) < 0.3] = np.nan
+        x[1] = -np.inf
+        x[2, rng.random(x.shape[1:]) < 0.7] = -0.0
+        windows = {"size": size or sizes, "count": (1, 1, 1), "stride": (1, 1, 1), "padding": (0, 0, 0)}
+        windows["dilation"] = (1, 1, 1)
+        given = dtype, windows["size"], windows["stride"], windows["dilation"]
+        found, maxima = np.empty((5, 8, 1, 1, 1), np.int64), np.empty((5, 8, 1, 1, 1), dtype)
+        args = window_args(40, sizes, tuple(windows.values()))
+        compiled(max_source(*given, windows["padding"]), "window_max")(x, found, *args)
+        compiled(amax_source(*given), "window_amax")(x, maxima, *args)
+        assert_all_same_bits([found, maxima], [_max_oracle(x, **windows), _amax_oracle(x, **windows)], str(sizes))

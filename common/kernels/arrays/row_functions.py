@@ -35,6 +35,7 @@ call                                      meaning
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
 ``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
+``first_maximum(buf, offset, n)``          where the maximum is: the first one, or the last NaN
 ``sums_of_windows_1_2``, ...                 see `common.kernels.arrays.window_rows_code`
 ``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
@@ -156,6 +157,7 @@ NAMESPACE: dict[str, Any] = {
                     partial(_in("window_rows_code", f"{name}_of_windows"), step=step, size=size))
             for name, step, size in product(("sums", "maxima"), NEAR, NEAR)
         ),
+        _define("first_maximum", "bii", _in("first_maximum_code", "first_maximum"))._replace(result="word"),
         *(
             _define(f"put_{size}_at_maxima", "bibibiiiiiiii",
                     partial(_in("window_maxima_code", "put_at_maxima"), size=size))

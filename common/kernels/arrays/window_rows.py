@@ -10,7 +10,7 @@ import numpy as np
 from common.compiler.literals import literal
 from common.kernels.arrays.convolution_text import indented
 from common.kernels.arrays.copying import buffer_dtype
-from common.kernels.arrays.windows import better, head_of_planes, limits, one_by_one, together
+from common.kernels.arrays.windows import better, head_of_planes, limits, of_planes, one_by_one, together
 
 __all__ = ["NEAR", "amax_source", "sum_source"]
 
@@ -64,7 +64,7 @@ def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
 
 def amax_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
     """Return the kernel that finds the maximum of each window; parameters as in `sum_source`."""
-    head = head_of_planes("window_amax", "x", dtype, dtype)
+    head = head_of_planes("window_amax", "x", dtype, dtype) + of_planes(dtype, "x[plane * d * h * w + at]")
     if _by_rows(dtype, size, stride, dilation):
         return head + _side_by_side("maxima", stride[2], size[2])
     least = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min

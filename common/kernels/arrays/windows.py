@@ -35,7 +35,7 @@ UNROLLED = 27
 
 __all__ = [
     "UNROLLED", "add_source", "better", "column_args", "columns_source", "from_columns_source", "head_of_planes",
-    "limits", "max_source", "one_by_one", "together", "window_args",
+    "limits", "max_source", "of_planes", "one_by_one", "together", "window_args",
 ]  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def max_source(
     """
     first = "best = base + (min(a0, d - 1) * h + min(b0, h - 1)) * w + min(c0, w - 1)"
     body = f"{first}\n---\nif {better(dtype, 'x[p]', 'x[best]')}:\n    best = p\n---\nout[q + c] = best - base"
-    head = head_of_planes("window_max", "x", dtype, np.int64)
+    head = head_of_planes("window_max", "x", dtype, np.int64) + of_planes(dtype, "at")
     if not _is_small(size, stride, dilation):
         return head + one_by_one(body) + "    return 0\n"
     places = _Places(size, stride, dilation, any(type(p) is not int or p for p in padding))
@@ -262,6 +262,19 @@ def max_source(
         return head + _unrolled(body, places, cut, cut, [
             f"if known and (ow - 1) * {stride[2]} - args[15] < w:", "    first = 0", "    last = ow"])  # fmt: skip
     return head + _unrolled(body, places, whole, cut, [])
+
+
+def of_planes(dtype: Any, result: str) -> str:
+    """Lines for planes of floats that are one window each; `result` is that of the maximum at ``at``."""
+    if np.dtype(dtype).kind != "f":
+        return ""
+    sizes = "args[4] == d and args[5] == h and args[6] == w and args[13] + args[14] + args[15] == 0"
+    return f"""    if od * oh * ow == 1 and (args[4] + args[5] + args[6] == 0 or {sizes}):
+        for plane in range(low, high):
+            at = first_maximum(x, plane * d * h * w, d * h * w)
+            out[plane] = {result}
+        return 0
+"""
 
 
 def better(dtype: Any, new: str, old: str) -> str:
