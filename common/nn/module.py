@@ -13,6 +13,7 @@ from common.core.pickling import FunctionHolder
 from common.nn.module_conversions import Convertible
 from common.nn.module_hooks import Hookable, as_registered, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
+from common.nn.tables import TABLES, Table, join
 from common.nn.where import name_module
 from common.tensor.base import TensorBase
 from common.tensor.boundary import guards_itself, refuse
@@ -20,7 +21,6 @@ from common.tensor.create import lift
 from common.tensor.leaf import Buffer, Leaf, Parameter
 
 M = TypeVar("M", bound="Module")
-TABLES = ("_parameters", "_buffers", "_modules")
 
 
 class Module(Convertible, Stateful, Hookable, FunctionHolder):
@@ -55,7 +55,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             given = f"an argument {next(iter(kwargs))!r}" if kwargs else f"{len(args)} arguments"
             raise ArgumentError(f"{type(self).__name__}: Module.__init__() takes none, but got {given}")
         for name in TABLES:
-            object.__setattr__(self, name, {})
+            object.__setattr__(self, name, Table())
         object.__setattr__(self, "_non_persistent", set())
         object.__setattr__(self, "training", True)
         if self.call_super_init:
@@ -116,6 +116,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         for table in TABLES:
             found = tables.get(table)
             if found and name in found:
+                if mode.tracing and (trace := mode.current_trace()) is not None:
+                    trace.note_module(self)
                 return found[name]
         if name in (computed := tables.get("_computed", ())):
             return computed[name](self)
@@ -240,7 +242,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             seen.add(module)
             yield name, module
             if below := module._modules:
-                stack += [(_join(name, child), m) for child, m in reversed(below.items()) if m is not None]
+                stack += [(join(name, child), m) for child, m in reversed(below.items()) if m is not None]
 
     def modules(self) -> Iterator[Module]:
         """Iterate over this module and all below it, each once."""
@@ -287,7 +289,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 for leaf_name, leaf in (held[table] if table in held else getattr(module, table)).items():
                     if leaf is not None and not (remove_duplicate and id(leaf) in seen):
                         seen.add(id(leaf))
-                        yield _join(name, leaf_name), leaf
+                        yield join(name, leaf_name), leaf
 
     def get_submodule(self, target: str) -> Module:
         """The module of a qualified name; this one for "".
@@ -394,7 +396,3 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
 
 _second = itemgetter(1)
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name

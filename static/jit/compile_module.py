@@ -8,7 +8,8 @@ from typing import Any
 
 from common.api.machine.scripting import ScriptModule, without
 from common.core.pickling import refuse_local
-from common.nn.module import TABLES, Module
+from common.nn.module import Module
+from common.nn.tables import TABLES
 from static.jit.function import CompiledFunction, function
 from static.jit.shown import program_files
 

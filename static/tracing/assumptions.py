@@ -14,6 +14,7 @@ from common.core import mode
 from common.core.dtypes import default_changed, default_float
 from common.core.subnormal import flushes
 from common.nn.module_hooks import of_all
+from common.nn.tables import held
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Facts:
 
     def __init__(self) -> None:
         self._modules: dict[int, tuple[Module, dict[str, Any]]] = {}
+        self._below: list[tuple[Module, dict[str, Any]]] = []
         self._tensors: list[tuple[TensorBase, bool]] = []
         self.uncounted: list[tuple[TensorBase, bool]] = []
         self._hooks: list[tuple[Any, tuple[int, ...]]] = []
@@ -36,7 +38,7 @@ class Facts:
         self._flushed = flushes()
 
     def note_module(self, module: Module) -> None:
-        """The program has called a module."""
+        """The program has called a module, or read its parameters or modules."""
         self._modules[id(module)] = module, {}
 
     def note_tensor(self, x: TensorBase) -> None:
@@ -57,6 +59,8 @@ class Facts:
         """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
         for module, attributes in self._modules.values():
             attributes.update(_attributes(module))
+        below = {id(m): m for module, _ in self._modules.values() for m in module.modules()}
+        self._below = [(m, held(m)) for key, m in below.items() if key not in self._modules]
         owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in (*self._tensors, *self.uncounted)), None)
         self._hooks = [(owner, _hooks(owner)) for owner in owners]
 
@@ -72,6 +76,9 @@ class Facts:
                 before, after = known.get(name), now.get(name)
                 if not _same(before, after):
                     return f"{type(module).__name__}.{name} is {_text(after)} now, it was {_text(before)}"
+        for module, known in self._below:
+            if (now := held(module)).keys() != known.keys() or any(x is not known[name] for name, x in now.items()):
+                return f"{type(module).__name__} has other members now"
         for owner, ids in self._hooks:
             if _hooks(owner) != ids:
                 return f"hooks of {'all modules' if owner is None else _named(owner)} have come or gone"
@@ -83,10 +90,7 @@ class Facts:
 
 def _attributes(module: Module) -> dict[str, Any]:
     """The attributes that are objects of their own; parameters, buffers and sub-modules included."""
-    out = {name: x for name, x in module.__dict__.items() if not name.startswith("_")}
-    for table in (module._parameters, module._buffers, module._modules):
-        out.update(table)
-    return out
+    return {**{name: x for name, x in module.__dict__.items() if not name.startswith("_")}, **held(module)}
 
 
 def _hooks(owner: Any) -> tuple[int, ...]:

@@ -167,7 +167,7 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         return Tracer(value, self)
 
     def note_module(self, module: Module) -> None:
-        """Note that the program has called a module: it relies on its attributes."""
+        """Note that the program has called a module, or read what it holds: it relies on its attributes."""
         self.facts.note_module(module)
 
     def note_alias(self, alias: Tracer, x: Any, same: bool = False, shows: Callable[[], bool] | None = None) -> None:
