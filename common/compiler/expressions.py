@@ -274,6 +274,7 @@ class Expressions(Operands):
 
     def _wide(self, nodes: list[ast.expr]) -> None:
         self.attributes.add('"prefer-vector-width"="512"')
+        self.long = bool(nodes)
 
     def _extreme(self, order: str, nodes: list[ast.expr]) -> Register:
         # only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say

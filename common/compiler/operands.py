@@ -28,6 +28,7 @@ class Operands(Flow):
     Attributes
     ----------
     whole : whether the processor has the instructions of `common.compiler.whole_vectors`.
+    long : whether loops over vectors have many iterations.
     spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
@@ -36,7 +37,7 @@ class Operands(Flow):
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
-        self.calls, self.cost, self.complete, self.whole = 0, 0, True, False
+        self.calls, self.cost, self.complete, self.whole, self.long = 0, 0, True, False, False
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 

@@ -124,7 +124,14 @@ class Vectors(LaneMemory, ABC):
         else:
             mark, before, close = self.mark(), self.cost, self.close
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            if self.cost - before >= COSTLY and not held and self.close == close:
+            single = not held and self.close == close
+            together = self.together(node, self.cost - before, COSTLY) if single else 1
+            if together > 1:
+                self.back(mark)
+                many = together * lanes
+                walk(many, self.write("sub", INT64, stop, constant(many - 1, INT64)), masked=False)
+                walk(lanes, stop, masked=True)
+            elif self.cost - before >= COSTLY and single:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
             elif not held:  # a shorter vector, so that few elements cost less than many
@@ -198,9 +205,7 @@ class Vectors(LaneMemory, ABC):
         return found
 
     def _count_lanes(self, node: ast.For) -> int:
-        used = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
-        kinds = [self.variables[name].kind for name in used if name in self.variables]
-        dtypes = [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
+        dtypes = self.dtypes(node)
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,33 @@ def test_elements_close_to_each_other_are_loaded_without_masks_where_much_is_com
     assert complete
     assert "@llvm.masked.load.v48f32" in str(module)
     assert "@llvm.masked.store.v48f32" in str(module)
+
+
+LONG = {
+    "four vectors": ("for i in range(n):\n    y[i] = exp(x[i])", "<64 x float>"),
+    "two, of much": ("for i in range(n):\n    y[i + 3] = log1p(exp(sigmoid(x[i])))", "<32 x float>"),
+    "of wide elements": ("for i in range(3, n):\n    d[i] = log(d[i])", "<32 x double>"),
+    "under a condition": (
+        "for i in range(n):\n    t = x[i - 3] if i >= 3 and i < n - 2 else float32(1.0)\n    y[i] = exp(t)",
+        "<64 x float>",
+    ),
+    "cheap": ("for i in range(n):\n    y[i] = add(x[i], y[i])", "<16 x float>"),
+    "of two dtypes": ("for i in range(n):\n    d[i] = exp(to_float64(x[i]))", "<8 x double>"),
+    "sums": ("for i in range(n):\n    y[i & 15] = add(y[i & 15], exp(x[i]))", "<16 x float>"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_loops_go_by_several_vectors(name):
+    lines, widest = LONG[name]
+    short = source_of(lines)
+    source = short.replace("    n = args[0]\n", "    wide(1)\n    n = args[0]\n")
+    text = str(_translated(source, "loop", "loop", True)[0])
+    widths = {int(width) for width in re.findall(r"store <(\d+) x (?:float|double)>", text)}
+    assert max(widths) == int(widest[1:].split()[0]), widths
+    one, many = compile_kernel(short, "loop"), compile_kernel(source, "loop")
+    for n in (0, 1, 5, 15, 16, 17, 31, 63, 64, 65):
+        expected, found = arrays(), arrays()
+        assert run_kernel(one, expected, [n]) == run_kernel(many, found, [n]) == 0
+        for a, b in zip(expected, found, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n

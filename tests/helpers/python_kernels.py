@@ -188,7 +188,7 @@ class _ColumnLanes:
 _OF_FLOATS = "squares", "magnitudes", "cubes", "numbers"
 _SUMS, _PRODUCTS = _ColumnLanes(False), _ColumnLanes(True)
 _FUNCTIONS: dict[str, Any] = {
-    "wide": lambda: None,
+    "wide": lambda *_: None,
     "buffer": _buffer,
     "range": range,
     "min": min,

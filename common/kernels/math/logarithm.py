@@ -55,10 +55,10 @@ def split_exponent(x: Value, subnormal: bool = True) -> tuple[Value, Value, Valu
     """Return (m, k, e) with ``x = m 2^k``, sqrt(1/2) <= m < sqrt(2), for positive finite x; k as a float.
 
     e is the integer ``k << fraction_bits`` (of the lifted x, where x was subnormal). The bits of x minus
-    those of sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m. Where instructions
-    take x apart, e is k.
+    those of sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m. Instructions that do so
+    for subnormal numbers too take their time: integers are faster where there are none, and e is k where they are used.
     """
-    if fills_registers(x):
+    if subnormal and fills_registers(x):
         m, k = x.significand(), x.binary_exponent()
         upper = m >= _SPLIT[dtype_of(x)].root_two
         k = select(upper, k + 1.0, k)
@@ -138,11 +138,7 @@ def split_sum(x: Value, tail: Value | None = None) -> tuple[Value, Value, Value,
     part = u - x
     lost = (1.0 - part) + (x - (u - part))
     lost = lost if tail is None else lost + tail
-    if fills_registers(x):
-        unit = lost.scaled(-field)
-    else:
-        unit = lost * from_bits((form.bias << form.fraction_bits) - field)
-    scaled = select(u < 2.0**60, unit, 0.0)
+    scaled = select(u < 2.0**60, lost * from_bits((form.bias << form.fraction_bits) - field), 0.0)
     f = m - 1.0
     return u, f, k, scaled * (1.0 - f * (1.0 - f))
 

@@ -87,8 +87,8 @@ class _Builder(Indexed):
     def run(self) -> Built:
         body, loops = self.column_loops() if self.columns is not None else (self.row(), self.nest.rows)
         body = self.tiles.loops(body, loops)
-        head = [*self.prologue, *self.late_scalars]
-        return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
+        head, nest = [*self.prologue, *self.late_scalars], self.nest
+        return Built(Kernel(nest.dtypes, len(nest.ints), [*head, *body], nest.long), nest, len(head))
 
     def row(self) -> list[Any]:
         """The statements of every row."""

@@ -9,10 +9,14 @@ import numpy as np
 from common.compiler.close_steps import CLOSE
 from common.compiler.loop_ir import Constant, Guarded, Let, Place
 from common.core.shapes import contiguous_strides
+from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, is_literal, size_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
+
+LONG, MANY = 256, 8192
+"""Columns, and elements of all rows, from which on the time of a call counts more than that of its code."""
 
 
 class Nest:
@@ -51,6 +55,11 @@ class Nest:
                 runs.append((first, i))
                 first = i + 1
         return runs
+
+    @property
+    def long(self) -> bool:
+        """Whether the inner loop has many iterations, and is reached often enough to be worth its code."""
+        return self.inner is not None and hint(self.inner) >= LONG and hint(numel(self.dims)) >= MANY
 
     # ---------------------------------------------------------------- names
     @property

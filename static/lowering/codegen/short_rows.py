@@ -89,7 +89,7 @@ def build_rows(group: Group, escaping: set[int]) -> Built:
     if short is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
     kernel = built.kernel
-    written = Kernel(built.nest.dtypes, len(built.nest.ints), [short, *kernel.body])
+    written = Kernel(built.nest.dtypes, len(built.nest.ints), [short, *kernel.body], kernel.long)
     return Built(written, built.nest, built.head, built.cut)
 
 

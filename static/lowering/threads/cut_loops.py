@@ -88,7 +88,7 @@ def _cut_loop(built: Built) -> tuple[Built, list[LaneFold]]:
     first = len(nest.ints)
     whole = [*lets, _between(loop, first)]
     nest.ints += [0, nest.rows[0] if loop.var in ("r0", "m0") else nest.inner]
-    return Built(Kernel(nest.dtypes, first + 2, whole), nest, built.head, loop.var), after
+    return Built(Kernel(nest.dtypes, first + 2, whole, nest.long), nest, built.head, loop.var), after
 
 
 def _between(loop: Loop, first: int) -> Loop:
