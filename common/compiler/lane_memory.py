@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -13,11 +13,7 @@ from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant, storage
-from common.compiler.syntax_tree import parts
 from common.core.numerics import LANES
-
-CHAIN = 20
-"""Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
 
 
 class Written(NamedTuple):
@@ -106,24 +102,6 @@ class LaneMemory(Expressions):
     """Accesses in close steps that are fast without a mask only: under one, elements are gathered."""
     has_masks = False
     """Whether the processor has masks that loops compute, for long vectors; others branch for each element."""
-
-    def together(self, node: ast.For, cost: int, much: int) -> int:
-        """How many vectors a loop goes on by, so that one is computed while another waits for its last operation.
-
-        Parameters
-        ----------
-        cost : instructions of its scalar definitions; from `much` on more than two vectors would be too much code.
-        """
-        dtypes = set(self.dtypes(node))
-        if not self.long or cost < CHAIN or len(dtypes) != 1 or dtypes.pop().kind != "f":
-            return 1
-        return 4 if cost < much else 2
-
-    def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:
-        """Those of the buffers that a loop uses."""
-        used = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
-        kinds = [self.variables[name].kind for name in used if name in self.variables]
-        return [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
 
     def _among_steps(self, order: str, count: Register, lanes: int) -> str:
         """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""

@@ -96,7 +96,7 @@ class Statements(Vectors):
         self.call(node.value)
 
     def _assign(self, node: ast.Assign) -> None:
-        if self.waits(node):
+        if self.waits(node) or self.adds_by_parts(node):
             return
         (target,) = node.targets
         match target, node.value:

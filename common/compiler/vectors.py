@@ -28,9 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from common.compiler.control_flow import BasicBlock
-from common.compiler.lane_memory import LaneMemory, LaneState, Written, accumulators, lane_of, overlap, written
+from common.compiler.lane_memory import LaneState, Written, accumulators, lane_of, overlap, written
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
+from common.compiler.side_by_side import SideBySide
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 
@@ -52,7 +53,7 @@ class _Outside(NamedTuple):
     known: dict[tuple[str, int], Register]
 
 
-class Vectors(LaneMemory, ABC):
+class Vectors(SideBySide, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
     _outside: _Outside | None = None
@@ -89,7 +90,7 @@ class Vectors(LaneMemory, ABC):
             return self.variables[counter]
 
         def body(width: int, masked: bool) -> None:
-            count = self._bounded(self.write("sub", INT64, stop, now()), "slt", width) if masked else None
+            count = self.bounded(self.write("sub", INT64, stop, now()), "slt", width) if masked else None
             mask = "" if count is None else self._among_steps("slt", count, width)
             self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {}, count, {}, {name})
             self.statements(node.body)
@@ -122,16 +123,16 @@ class Vectors(LaneMemory, ABC):
         elif self.rare:  # half of the code, which is slower by a few percent
             walk(lanes, stop, masked=True)
         else:
-            mark, before, close = self.mark(), self.cost, self.close
+            mark, before, close, numbers = self.mark(), self.cost, self.close, self.numbers
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            single = not held and self.close == close
-            together = self.together(node, self.cost - before, COSTLY) if single else 1
+            together = self.together(node, self.cost - before, COSTLY) if self.close == close else 1
+            together = together if self.numbers == numbers else 1
             if together > 1:
                 self.back(mark)
                 many = together * lanes
                 walk(many, self.write("sub", INT64, stop, constant(many - 1, INT64)), masked=False)
                 walk(lanes, stop, masked=True)
-            elif self.cost - before >= COSTLY and single:
+            elif self.cost - before >= COSTLY and not held and self.close == close:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
             elif not held:  # a shorter vector, so that few elements cost less than many
@@ -211,18 +212,13 @@ class Vectors(LaneMemory, ABC):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
         return min(BYTES // max(sizes), MOST)
 
-    def _bounded(self, value: Register, order: str, bound: int) -> Register:
-        """A number, or a bound that it is beyond."""
-        within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
-        return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
-
     def order(self, order: str, x: Register, y: Register) -> Register:
         """How two values compare; the index of the loop and a number as the lanes from its first one on."""
         lanes = self._lanes
         if lanes is None or y.lanes > 1 or not order.startswith("icmp s") or x is not self.variables.get(lanes.name):
             return super().order(order, x, y)
-        rest = self._bounded(self.write("sub", INT64, y, lanes.now), "slt", lanes.width)
-        count = self._bounded(rest, "sgt", -1)
+        rest = self.bounded(self.write("sub", INT64, y, lanes.now), "slt", lanes.width)
+        count = self.bounded(rest, "sgt", -1)
         text = self._among_steps(order.removeprefix("icmp "), count, lanes.width)
         if order == "icmp slt":
             lanes.within[text] = count
@@ -269,7 +265,7 @@ class Vectors(LaneMemory, ABC):
             return self.variables[accumulators(kind, index, self._lanes.name)]
         places = self._lanes.places.setdefault(kind.slot, set())
         try:
-            base, step = self._place(index)
+            base, step = self.place(index)
             places.add(written(index, step))
         except OneByOne:
             if not (_is_data(index, self._lanes.given) or _is_stepped(index, self._lanes)):
@@ -289,7 +285,7 @@ class Vectors(LaneMemory, ABC):
         if lane_of(index, self._lanes.name) is not None:
             self._add_up(kind, index, value)
             return
-        base, step = self._place(index)
+        base, step = self.place(index)
         if not step:
             raise OneByOne("a place that does not move")
         self._lanes.places.setdefault(kind.slot, set()).add(written(index, step))
@@ -318,7 +314,7 @@ class Vectors(LaneMemory, ABC):
             value = Register(text, kind.dtype, None, lanes.width)
         self.variables[key] = value
 
-    def _place(self, node: ast.expr) -> tuple[Register, int]:
+    def place(self, node: ast.expr) -> tuple[Register, int]:
         """The place of the first lane, and how far it is from each lane to the next."""
         lanes = self._lanes
         assert lanes is not None
@@ -328,13 +324,13 @@ class Vectors(LaneMemory, ABC):
             case ast.Name(id=name) if name == lanes.name:
                 return lanes.now, 1
             case ast.Name(id=name) if name in lanes.given:
-                return self._place(lanes.given[name])
+                return self.place(lanes.given[name])
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-                (x, first), (y, second) = self._place(left), self._place(right)
+                (x, first), (y, second) = self.place(left), self.place(right)
                 if not (first and second) and not (second and isinstance(op, ast.Sub)):
                     return self.operate(op, x, y), first or second
             case ast.BinOp(left=left, op=ast.Mult() as op, right=ast.Constant(value=int() as by)) if by > 0:
-                x, first = self._place(left)
+                x, first = self.place(left)
                 return self.operate(op, x, constant(by, INT64)), first * by
         raise OneByOne("a place")
 

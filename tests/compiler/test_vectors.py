@@ -252,7 +252,22 @@ LONG = {
     ),
     "cheap": ("for i in range(n):\n    y[i] = add(x[i], y[i])", "<16 x float>"),
     "of two dtypes": ("for i in range(n):\n    d[i] = exp(to_float64(x[i]))", "<8 x double>"),
-    "sums": ("for i in range(n):\n    y[i & 15] = add(y[i & 15], exp(x[i]))", "<16 x float>"),
+    "sums": ("for i in range(n):\n    t = exp(x[i])\n    y[i & 15] = add(y[i & 15], t)", "<64 x float>"),
+    "several sums, and elements": (
+        "for i in range(n):\n    t = exp(x[i])\n    y[i & 15] = add(y[i & 15], t)\n"
+        "    u = mul(t, x[i])\n    y[48 + (i & 15)] = add(y[48 + (i & 15)], u)\n    x[i] = t",
+        "<64 x float>",
+    ),
+    "sums of elements": ("for i in range(n):\n    y[i & 15] = add(y[i & 15], exp(x[i]))", "<16 x float>"),
+    "one element apart": (
+        "for i in range(n):\n    c = i\n    t = exp(x[c])\n    u = where(eq(c, n - 9), t, float32(0.5))\n"
+        "    y[i & 15] = add(y[i & 15], u)",
+        "<64 x float>",
+    ),
+    "sums with numbers of lanes": (
+        "for i in range(n):\n    t = exp(x[i])\n    u = add(t, to_float32(i))\n    y[i & 15] = add(y[i & 15], u)",
+        "<16 x float>",
+    ),
 }
 
 
@@ -262,7 +277,7 @@ def test_long_loops_go_by_several_vectors(name):
     short = source_of(lines)
     source = short.replace("    n = args[0]\n", "    wide(1)\n    n = args[0]\n")
     text = str(_translated(source, "loop", "loop", True)[0])
-    widths = {int(width) for width in re.findall(r"store <(\d+) x (?:float|double)>", text)}
+    widths = {int(width) for width in re.findall(r"(?:store|= load) <(\d+) x (?:float|double)>", text)}
     assert max(widths) == int(widest[1:].split()[0]), widths
     one, many = compile_kernel(short, "loop"), compile_kernel(source, "loop")
     for n in (0, 1, 5, 15, 16, 17, 31, 63, 64, 65):

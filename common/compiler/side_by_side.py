@@ -1,0 +1,114 @@
+"""Several vectors side by side in loops that compute much: one is computed while another waits for an operation."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from common.compiler.lane_memory import LaneMemory, lane_of
+from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant
+from common.compiler.syntax_tree import names, parts
+from common.core.numerics import LANES
+from common.core.op import EQUAL
+
+CHAIN = 20
+"""Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
+
+
+class SideBySide(LaneMemory):
+    """Says how many vectors a loop goes on by, and adds them up one after the other."""
+
+    numbers = 0
+    """Definitions of vectors of int64, of which several would take many registers."""
+
+    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
+        """A scalar definition of operands."""
+        self.numbers += any(x.lanes > 1 and x.kind == INT64 for x in operands)
+        return super().scalar(name, definition, operands)
+
+    @abstractmethod
+    def place(self, node: ast.expr) -> tuple[Register, int]:
+        """The place of the first lane, and how far it is from each lane to the next."""
+
+    def call(self, node: ast.expr) -> Register | None:
+        """What a call gives; where the number of a lane is equal to another number, without a vector of int64."""
+        lanes = self._lanes
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=index), other]) if lanes and name == EQUAL:
+                if self.variables.get(index, "") is self.variables.get(lanes.name):
+                    index = lanes.name
+                if index in lanes.waiting:
+                    y = self.expression(other)
+                    first, step = self.place(ast.Name(index, ast.Load()))
+                    if y.kind == INT64 and y.lanes == 1 and step == 1:
+                        count = self.bounded(self.write("sub", INT64, y, first), "slt", lanes.width)
+                        text = self._among_steps("eq", self.bounded(count, "sgt", -1), lanes.width)
+                        return Register(text, BOOL, None, lanes.width)
+        return super().call(node)
+
+    def bounded(self, value: Register, order: str, bound: int) -> Register:
+        """A number, or a bound that it is beyond."""
+        within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
+        return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
+
+    def together(self, node: ast.For, cost: int, much: int) -> int:
+        """How many vectors a loop goes on by.
+
+        Parameters
+        ----------
+        cost : instructions of its scalar definitions; from `much` on more than two vectors would be too much code.
+        """
+        dtypes = set(self.dtypes(node))
+        if not self.long or cost < CHAIN or len(dtypes) != 1 or dtypes.pop().kind != "f":
+            return 1
+        if any(_adds_elements(part, node.target) for part in node.body):
+            return 1
+        return 4 if cost < much else 2
+
+    def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:
+        """Those of the buffers that a loop uses."""
+        used = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
+        kinds = [self.variables[name].kind for name in used if name in self.variables]
+        return [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
+
+    def adds_by_parts(self, node: ast.Assign) -> bool:
+        """Write ``x[i & 15] = add(x[i & 15], t)`` for each sixteen lanes of more; False if it is anything else."""
+        lanes = self._lanes
+        match node.targets:
+            case [ast.Subscript(value=container, slice=index)] if lanes and lanes.width > LANES:
+                if lane_of(index, lanes.name) is None:
+                    return False
+            case _:
+                return False
+        used = {part.id for part in names(node.value)}
+        for name in sorted(used & lanes.waiting):
+            self.late(name)
+        whole = {name: self.variables[name] for name in used & self.variables.keys()}
+        whole = {name: value for name, value in whole.items() if value.lanes == lanes.width}
+        self._lanes = lanes._replace(width=LANES)
+        for first in range(0, lanes.width, LANES):
+            self.variables.update({name: self._part(value, first) for name, value in whole.items()})
+            self.put(self.container(container), index, self.expression(node.value))
+        self.variables.update(whole)
+        self._lanes = lanes
+        return True
+
+    def _part(self, value: Register, first: int) -> Register:
+        """As many lanes of a vector as there are accumulators."""
+        steps = ", ".join(f"i32 {i}" for i in range(first, first + LANES))
+        kind = value.typed.removesuffix(f" {value.text}")
+        text = self.register(f"shufflevector {value.typed}, {kind} poison, <{LANES} x i32> <{steps}>")
+        return Register(text, value.kind, None, LANES)
+
+
+def _adds_elements(node: ast.stmt, counter: ast.expr) -> bool:
+    """Whether a statement adds to accumulators what it reads itself, and not a value with a name."""
+    match node, counter:
+        case ast.Assign(targets=[ast.Subscript(slice=place)], value=value), ast.Name(id=name) if lane_of(place, name):
+            read = [part for part in parts(value) if isinstance(part, ast.Subscript)]
+            return any(lane_of(part.slice, name) is None for part in read)
+    return False
