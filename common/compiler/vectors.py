@@ -31,7 +31,7 @@ from common.compiler.control_flow import BasicBlock
 from common.compiler.lane_memory import LaneState, Written, accumulators, lane_of, overlap, written
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
-from common.compiler.side_by_side import SideBySide
+from common.compiler.several_vectors import SeveralVectors
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 
@@ -53,7 +53,7 @@ class _Outside(NamedTuple):
     known: dict[tuple[str, int], Register]
 
 
-class Vectors(SideBySide, ABC):
+class Vectors(SeveralVectors, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
     _outside: _Outside | None = None

@@ -19,7 +19,7 @@ CHAIN = 20
 """Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
 
 
-class SideBySide(LaneMemory):
+class SeveralVectors(LaneMemory):
     """Says how many vectors a loop goes on by, and adds them up one after the other."""
 
     numbers = 0
