@@ -63,8 +63,8 @@ def set_num_threads(n: int) -> None:
     """Let large products and convolutions, and large loops, use `n` threads; no bit depends on it.
 
     The setting is one for the whole process and both engines. Of eager operations on elements, of pooling, of
-    reductions of rows and of sums of channels, threads share those with 65,000 elements or more. Other reductions,
-    copies and writes run in the calling thread, as does a product of one tile (see
+    reductions of rows, of sums of channels and of rows at indices, threads share those with 65,000 elements or more.
+    Other reductions, copies and writes run in the calling thread, as does a product of one tile (see
     `common.kernels.arrays.gemm.tiles`): threads begin to count there from 1024 x 1024 x 1024 on, and in batches.
     Compiled programs are compiled again, for loops that can be cut, when they first run with several threads.
 

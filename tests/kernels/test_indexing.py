@@ -9,6 +9,7 @@ import dynamic
 from common.core.errors import ArgumentError
 from common.kernels.arrays import indexing
 from common.kernels.arrays.coordinates import WrongIndex
+from common.kernels.arrays.shared_parts import WHOLE
 from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run, special_values
 
@@ -43,7 +44,7 @@ def test_gather_and_take(dtype, index_dtype, shape):
     assert run(indexing.gather_source(dtype, index_dtype), [x, index, out], shape) == 0
     assert_same_bits(out, np.take_along_axis(x, index.astype("int64"), 1))
     rows = rng.integers(0, extent, count).astype(index_dtype)
-    assert run(indexing.take_source(dtype, index_dtype), [x, rows, out], shape) == 0
+    assert run(indexing.take_source(dtype, index_dtype), [x, rows, out], (*shape, WHOLE)) == 0
     assert_same_bits(out, x[:, rows])
 
 
@@ -104,7 +105,7 @@ def test_wrong_index_is_refused(index_dtype, wrong, place):
         (indexing.scatter_zeros_source, [x], (1, 5, 4, 10), 20),
         (indexing.scatter_zeros_source, [x], (4, 5, 1, 10), 20),
         (indexing.scatter_zeros_source, [x], (1, 0, 4, 10), 0),
-        (indexing.take_source, [x], (1, 5, 3, 40), 0),
+        (indexing.take_source, [x], (1, 5, 3, 40, WHOLE), 0),
         (indexing.put_zeros_source, [x], (1, 5, 3, 40), 0),
         (indexing.pick_source, [x], (40, 5), 0),
         (indexing.spread_source, [x], (40, 5), 0),
@@ -120,7 +121,7 @@ def test_wrong_index_is_refused(index_dtype, wrong, place):
 def test_payloads_of_nan_move_unchanged():
     x = np.array([0x7F800001, 0xFFC12345], "uint32").view("float32")
     out = np.empty(2, "float32")
-    run(indexing.take_source("float32", "int64"), [x, np.array([1, 0]), out], (1, 2, 1, 2))
+    run(indexing.take_source("float32", "int64"), [x, np.array([1, 0]), out], (1, 2, 1, 2, WHOLE))
     assert (out.view("uint32") == [0xFFC12345, 0x7F800001]).all()
 
 

@@ -124,3 +124,17 @@ def test_sums_have_the_same_bits_for_any_number_of_threads(make, seed):
         dynamic.set_num_threads(threads)
         for engine in (dynamic, static):
             assert_all_same_bits(results(engine), expected, f"{threads} threads, {engine.__name__}")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+def test_rows_at_indices_are_those_for_any_number_of_threads(dtype):
+    rng = np.random.default_rng(0)
+    table, index = rng.integers(0, 2, (50, 33)).astype(dtype), rng.integers(0, 50, (41, 101))
+    for threads in (1, 2, 3):
+        dynamic.set_num_threads(threads)
+        found = dynamic.index_select(dynamic.tensor(table), 0, dynamic.tensor(index.ravel()))
+        assert_all_same_bits([found], [table[index.ravel()]], f"{threads} threads")
+        wrong = index.ravel().copy()
+        wrong[4000] = 50
+        with pytest.raises(IndexError, match="50"):
+            dynamic.index_select(dynamic.tensor(table), 0, dynamic.tensor(wrong))

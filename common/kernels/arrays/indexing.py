@@ -23,7 +23,8 @@ kernel             buffers        args                         result
 ``counts``         index, parts   count, extent                parts[index[i]] += 1
 =================  =============  ===========================  =======================================
 
-``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch; ``counts`` has
+``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient; then threads share the indices of
+``take``, which has a further int, see `common.kernels.arrays.shared_parts`. No kernel needs scratch; ``counts`` has
 four parts of `extent` counts, so that equal neighbours do not wait for each other, and leaves the sum in the first; it
 checks nothing. The ones that only move elements are compiled per element size and keep NaN payloads.
 """
@@ -36,6 +37,7 @@ import numpy as np
 
 from common.kernels.arrays.coordinates import telling
 from common.kernels.arrays.copying import bits_of, value_bits
+from common.kernels.arrays.shared_parts import in_parts
 
 __all__ = [
     "COUNTS", "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
@@ -44,6 +46,7 @@ __all__ = [
 
 _AT_ONCE = 4096
 """Indices that are checked before they are used: they are still in the nearest cache then."""
+_ALL = "    low = 0\n    high = count\n"
 
 
 def gather_source(dtype: Any, index_dtype: Any) -> str:
@@ -98,7 +101,8 @@ def unpool_source(dtype: Any, index_dtype: Any) -> str:
 
 def take_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.index_select."""
-    return _moving("take", bits_of(dtype), index_dtype, everywhere=False, statement="out[i] = x[at]")
+    shared = in_parts(4, "count", "(count * inner if args[0] == 1 else 0)", "x")
+    return _moving("take", bits_of(dtype), index_dtype, everywhere=False, statement="out[i] = x[at]", shared=shared)
 
 
 def put_zeros_source(dtype: Any, index_dtype: Any) -> str:
@@ -112,8 +116,15 @@ def _total(kind: np.dtype[Any], a: str, b: str) -> str:
     return f"{a} + {b}" if kind.kind == "f" else f"to_{kind}({a} + {b})"
 
 
-def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "") -> str:
-    """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner)."""
+def _moving(
+    name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "", shared: str = _ALL
+) -> str:
+    """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner).
+
+    Parameters
+    ----------
+    shared : lines that set which of `count` are done, from `low` to before `high`.
+    """
     if everywhere:
         place = "(a if good else 0)"
         look = ["a = to_int64(index[i])", "good = a >= 0 and a < extent", "wrong |= 0 if good else 1"]
@@ -134,12 +145,12 @@ def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement:
     extent = args[1]
     inner = args[2]
     count = args[3]
-{check}{first}    wrong = 0
+{check}{first}{shared}    wrong = 0
     for o in range(args[0]):
         if inner == 1:
-            for j in range(count):
+            for j in range(low, high):
 {row}        else:
-            for j in range(count):
+            for j in range(low, high):
                 for c in range(inner):
 {slices}    if wrong != 0:
 {telling("args[0] * count * inner", "extent", "        ")}    return 0

@@ -171,9 +171,11 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("share_tiles", "wwtii", _in("gemm_threads", "share_tiles"), apart=False),
         _define("threads_wait", "t", _in("gemm_threads", "threads_wait"), apart=False)._replace(
-            result="word", dtypes=SUPPORTED
+            result="word", dtypes=(*SUPPORTED, *_BITS)
         ),
-        _define("share_parts", "wwtii", _in("gemm_threads", "share_parts"), apart=False)._replace(dtypes=SUPPORTED),
+        _define("share_parts", "wwtii", _in("gemm_threads", "share_parts"), apart=False)._replace(
+            dtypes=(*SUPPORTED, *_BITS)
+        ),
         *(
             _define(f"share_{kernel}", "wwtii", partial(_in("gemm_threads", "share_items"), kernel=kernel), apart=False)
             for kernel in (*attention_blocks.KERNELS, *KERNELS)

@@ -250,11 +250,12 @@ def _sums(src: Any, index: Any, shape: tuple[Any, ...], dim: int) -> Any:
 
 def _take_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
     from common.kernels.arrays import indexing
+    from common.kernels.arrays.shared_parts import WHOLE
 
     x, index = specs
     outer, extent, inner = around(x.shape, attrs["dim"])
     source = indexing.take_source(x.dtype, index.dtype)
-    ints = (outer, extent, inner, numel(index.shape))
+    ints = (outer, extent, inner, numel(index.shape), WHOLE)
     return [NativeCall(source, "take", ints, errors=out_of_range(extent, attrs["dim"]))]
 
 
