@@ -334,6 +334,9 @@ class _FunctionOp:
             raise GradientError(
                 f"expected {self.node_name} to return a tensor or None at index {position}, got {type(c).__name__}"
             )
+        own, known = c.payload, bare and type(c.payload) is np.ndarray and not mode.tracing
+        if known and own.shape == spec.shape and own.dtype == spec.dtype:
+            return own
         got, wanted = tuple(c.shape), tuple(spec.shape)
         extra = len(got) - len(wanted)
         if extra < 0 or any(n != 1 and n != m for m, n in zip(got[extra:], wanted)):

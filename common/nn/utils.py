@@ -149,11 +149,12 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     clip_value : the largest magnitude.
     foreach : accepted; it changes nothing.
     """
+    most = float(clip_value)
     with mode.GradSwitch(False):
         for p in _listed(parameters):
             g = p.grad
             if g is not None:
-                g.detach().clamp_(-float(clip_value), float(clip_value))
+                (g.detach() if g.requires_grad else g).clamp_(-most, most)
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

@@ -363,11 +363,11 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     ShapeError, ArgumentError : a negative number, or something that is no int.
     """
     from common.ops.create.creation import known_sizes
-    from common.ops.functional import argsort
+    from common.random.orders import order_of
     from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, int64)
-    y = argsort(lift(draw("rand", known_sizes((n,)), float64, generator)), stable=True)
+    y = order_of(draw("rand", known_sizes((n,)), float64, generator))
     return y if wanted == int64 else _to(y, wanted)
 
 
