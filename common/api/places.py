@@ -19,7 +19,7 @@ PLACES: dict[str, tuple[str, str]] = {
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
         "nn",
     ),
-    "nn.utils": ("clip_grad convert_parameters spectral_norm stateless weight_norm", "nn.utils"),
+    "nn.utils": ("clip_grad convert_parameters fusion init spectral_norm stateless weight_norm", "nn.utils"),
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "amp": ("autocast_mode grad_scaler", "amp"),

@@ -172,7 +172,6 @@ REASONS: tuple[tuple[str, str], ...] = (
      "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     ("use arange(start, end + step, step)", "range"),
-    ("there is one device; random.get_rng_state and set_rng_state are its", "get_device_states set_device_states"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage resize_as_* resize resize_as const_data_ptr "
@@ -185,10 +184,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet; Dropout and dropout are",
      "*lpha_dropout_ *feature_dropout*"),
     ("this draw is not here yet; normal, bernoulli, multinomial, poisson, rand and randn are", "quasirandom"),
-    ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
-     "skip_init"),
     ("not here yet; compute the weight in forward() from your own parameters",
-     "norm_except_dim fusion fuse_*"),
+     "norm_except_dim"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase"),

@@ -24,7 +24,7 @@ from common.nn.activations import (
 from common.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from common.nn.attention import MultiheadAttention
 from common.nn.cells import GRUCell, LSTMCell, RNNCell
-from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from common.nn.containers import ModuleDict, ModuleList, Sequential
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from common.nn.ctc import CTCLoss
 from common.nn.distribution_losses import (
@@ -120,6 +120,7 @@ from common.nn.padding import (
     ZeroPad3d,
 )
 from common.nn.parallel import DataParallel, SyncBatchNorm
+from common.nn.parameter_containers import ParameterDict, ParameterList
 from common.nn.piecewise import (
     GLU,
     Hardshrink,

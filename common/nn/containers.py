@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, Self
 
@@ -13,9 +12,7 @@ from common.core.int_arguments import integer
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
 from common.nn.where import name_module
-from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase
-from common.tensor.leaf import Parameter
 
 #: The general call of a module; `Sequential` skips most of it between its modules.
 call = Module.__call__
@@ -129,6 +126,9 @@ class Sequential(_InOrder):
 
     __rmul__ = __mul__
 
+    def __imul__(self, times: int) -> Self:
+        return self.extend(list(self) * (integer(times, "Sequential.__imul__", "times") - 1))
+
 
 class ModuleList(_InOrder):
     """Modules in a list, for a `forward` that uses them as it likes; their parameters are found.
@@ -169,7 +169,7 @@ class ModuleList(_InOrder):
         return ModuleList([*self, *other])
 
 
-class _Named(Module):
+class ByName(Module):
     """The base of dictionaries of modules and of parameters.
 
     Parameters
@@ -216,6 +216,9 @@ class _Named(Module):
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._table)
+
     def __contains__(self, name: str) -> bool:
         return name in self._table
 
@@ -226,7 +229,7 @@ class _Named(Module):
         del self._table[name]
 
 
-class ModuleDict(_Named):
+class ModuleDict(ByName):
     """Modules in a dictionary, for a `forward` that uses them as it likes; their parameters are found.
 
     Parameters
@@ -251,110 +254,6 @@ class ModuleDict(_Named):
 
     def __setitem__(self, name: str, module: Module) -> None:
         self.add_module(name, _module(module))
-
-
-class ParameterDict(_Named):
-    """Parameters in a dictionary.
-
-    Parameters
-    ----------
-    members : a mapping, or pairs of names and parameters; tensors become parameters.
-
-    Examples
-    --------
-    >>> import numpy as np, dynamic as tw
-    >>> table = tw.nn.ParameterDict({"w": tw.nn.Parameter(np.ones(2, np.float32))})
-    >>> [name for name, _ in table.named_parameters()]
-    ['w']
-    """
-
-    @property
-    def _table(self) -> dict[str, Any]:  # type: ignore[override]
-        return self._parameters
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.register_parameter(name, _parameter(value))
-
-    def update(self, members: Any) -> None:
-        """Add or replace parameters: pairs of names and parameters, or a mapping, of which a dict is sorted by names.
-
-        PyTorch sorts dicts, whose order meant nothing in older Pythons; a model has its parameters in the same order
-        with both.
-        """
-        in_order = isinstance(members, (OrderedDict, ParameterDict)) or not isinstance(members, Mapping)
-        super().update(members if in_order else sorted(members.items()))
-
-    def extra_repr(self) -> str:
-        """A line per parameter."""
-        return _shown(self._parameters)
-
-
-class ParameterList(Module):
-    """Parameters in a list.
-
-    Parameters
-    ----------
-    values : the parameters in order; tensors become parameters.
-
-    Examples
-    --------
-    >>> import numpy as np, dynamic as tw
-    >>> weights = tw.nn.ParameterList([tw.nn.Parameter(np.ones(2, np.float32))])
-    >>> [name for name, _ in weights.named_parameters()]
-    ['0']
-    """
-
-    def __init__(self, values: Iterable[Any] = ()) -> None:
-        super().__init__()
-        self.extend(values)
-
-    def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end."""
-        self.register_parameter(str(len(self)), _parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end.
-
-        Raises
-        ------
-        AllocationError : the rows of an expanded array, each of which becomes a parameter, do not fit into memory.
-        """
-        refuse_copied_rows("extend", values)
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __iadd__(self, other: Iterable[Any]) -> ParameterList:
-        return self.extend(other)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, index: Any) -> Any:
-        found = list(self._parameters.values())[index]
-        return ParameterList(found) if isinstance(index, slice) else found
-
-    def __setitem__(self, index: int, value: Any) -> None:
-        setattr(self, str(range(len(self))[index]), _parameter(value))
-
-    def extra_repr(self) -> str:
-        """A line per parameter."""
-        return _shown(self._parameters)
-
-
-def _shown(parameters: dict[str, Any]) -> str:
-    """A line per parameter: name, dtype and size."""
-    sizes = {name: "x".join(map(str, p.shape)) for name, p in parameters.items()}
-    lines = [f"  ({name}): Parameter containing: [{p.dtype} of size {sizes[name]}]" for name, p in parameters.items()]
-    return "\n".join(lines)
-
-
-def _parameter(x: Any) -> Parameter:
-    return x if isinstance(x, Parameter) else Parameter(x)
 
 
 def _module(x: Any) -> Any:

@@ -103,6 +103,10 @@ class RNNBase(Module, ABC):
         return [[part + x for part in parts] for layer in range(self.num_layers) for x in self._suffixes(layer)]
 
     @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for names in self._all_weights for name in names]
+
+    @property
     def all_weights(self) -> list[list[Any]]:
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]

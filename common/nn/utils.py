@@ -5,6 +5,7 @@ Clipping gives every parameter a new gradient, in traced programs too; it writes
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ from common.core.errors import ArgumentError, GradientError
 from common.core.int_arguments import members
 from common.core.spec import numel
 from common.nn import functions as F
+from common.nn.module import Module
+from common.random.forked_stream import fork_rng
 from common.tensor.base import TensorBase
 
 INF = float("inf")
@@ -203,7 +206,27 @@ def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, err
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module whose parameters are to be set: what they hold is not to be relied on, and no random stream goes on.
+
+    Parameters
+    ----------
+    module_cls : a class of modules that takes a ``device``.
+    args, kwargs : its arguments.
+
+    Raises
+    ------
+    ArgumentError : another class.
+    """
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
+        raise ArgumentError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise ArgumentError("Module must support a 'device' arg to skip initialization")
+    with fork_rng():
+        return module_cls(*args, **kwargs)
+
+
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "parameters_to_vector", "skip_init", "vector_to_parameters",
 ]  # fmt: skip

@@ -1,0 +1,102 @@
+"""Utilities of modules: layers fused with the normalisation behind them, modules made without drawing, containers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.core.errors import ArgumentError, MissingKeyError, StateError
+
+ENGINES = pytest.mark.parametrize("engine", [dynamic, static])
+
+
+def _norm(engine, kind, channels, rng, affine=True):
+    norm = getattr(engine.nn, kind)(channels, affine=affine, dtype=np.float64).eval()
+    for name, buffer in norm.named_buffers():
+        if name != "num_batches_tracked":
+            buffer.copy_(engine.tensor(rng.uniform(0.5, 2, channels)))
+    for p in norm.parameters():
+        p.data.copy_(engine.tensor(rng.normal(size=channels)))
+    return norm
+
+
+@ENGINES
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_convolution_takes_over_the_normalisation_behind_it(engine, transpose, bias, affine):
+    rng = np.random.default_rng(0)
+    kind = engine.nn.ConvTranspose2d if transpose else engine.nn.Conv2d
+    conv = kind(3, 4, 2, bias=bias, dtype=np.float64).eval()
+    norm, x = _norm(engine, "BatchNorm2d", 4, rng, affine), engine.tensor(rng.normal(size=(2, 3, 5, 5)))
+    fused = engine.nn.utils.fuse_conv_bn_eval(conv, norm, transpose)
+    np.testing.assert_allclose(fused(x).detach().numpy(), norm(conv(x)).detach().numpy(), rtol=1e-12, atol=1e-12)
+    assert (conv.bias is None) is not bias
+    assert type(fused) is kind
+
+
+@ENGINES
+def test_a_linear_layer_takes_over_the_normalisation_behind_it(engine):
+    rng = np.random.default_rng(1)
+    linear, norm = engine.nn.Linear(3, 4, dtype=np.float64).eval(), _norm(engine, "BatchNorm1d", 4, rng)
+    x, fuse = engine.tensor(rng.normal(size=(5, 3))), engine.nn.utils.fusion.fuse_linear_bn_eval
+    found = fuse(linear, norm)(x).detach().numpy()
+    np.testing.assert_allclose(found, norm(linear(x)).detach().numpy(), rtol=1e-12)
+    with pytest.raises(StateError, match="only for eval"):
+        fuse(linear.train(), norm)
+    with pytest.raises(StateError, match="num_features"):
+        fuse(engine.nn.Linear(3, 5).eval(), norm)
+    with pytest.raises(StateError, match="no running statistics"):
+        fuse(linear.eval(), engine.nn.BatchNorm1d(4, track_running_stats=False).eval())
+
+
+@ENGINES
+def test_a_module_made_without_drawing_leaves_the_stream_as_it_is(engine):
+    engine.manual_seed(3)
+    expected = engine.rand(4).tolist()
+    engine.manual_seed(3)
+    made = engine.nn.utils.skip_init(engine.nn.Linear, 2, out_features=5)
+    assert made.weight.shape == (5, 2)
+    assert engine.rand(4).tolist() == expected
+    with pytest.raises(ArgumentError, match="Expected a Module"):
+        engine.nn.utils.skip_init(len)
+    with pytest.raises(ArgumentError, match="'device'"):
+        engine.nn.utils.skip_init(engine.nn.ReLU)
+
+
+@ENGINES
+def test_a_dictionary_of_parameters_is_one(engine):
+    a, b = (engine.nn.Parameter([x]) for x in (1.0, 2.0))
+    table = engine.nn.ParameterDict([("b", b), ("a", a)])
+    assert list(reversed(table)) == ["a", "b"]
+    assert table.get("c") is None
+    assert table.get("a", 5) is a
+    assert table.setdefault("a", b) is a
+    assert table.setdefault("c", engine.tensor([3.0])).tolist() == [3]
+    assert table.popitem()[0] == "c"
+    assert list((table | {"d": a}).keys()) == ["b", "a", "d"]
+    assert list(({"d": a} | table).keys()) == ["d", "b", "a"]
+    table |= {"e": b}
+    copied = table.copy()
+    assert copied["e"] is b
+    assert list(copied.fromkeys(["x", "y"], a).keys()) == ["x", "y"]
+    with pytest.raises(MissingKeyError):
+        table["z"]
+
+
+@ENGINES
+def test_names_that_public_programs_use(engine):
+    lstm = engine.nn.LSTM(2, 3, num_layers=2, bidirectional=True)
+    assert [p.name for p in lstm._flat_weights] == [name for name, _ in lstm.named_parameters()]
+    assert engine.nn.functional.grad is engine.nn.grad
+    twice = engine.nn.Sequential(engine.nn.ReLU(), engine.nn.Tanh())
+    twice *= 2
+    assert [type(x).__name__ for x in twice] == ["ReLU", "Tanh"] * 2
+    checkpoint, x = engine.utils.checkpoint, engine.ones(2, requires_grad=True)
+    checkpoint.set_device_states(*checkpoint.get_device_states(x))
+    detached, number = checkpoint.detach_variable((x * 2, 3))
+    assert (detached.requires_grad, detached.is_leaf, number) == (True, True, 3)
+    with pytest.warns(UserWarning, match="None of the inputs"):
+        checkpoint.check_backward_validity([x.detach()])
