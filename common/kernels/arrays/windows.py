@@ -190,18 +190,32 @@ def one_by_one(body: str, whole: str = "") -> str:
 
     return (
         lines("q = low * od * oh * ow\nwide()\nstep = args[12]\nfirst = ow\nlast = ow", 4)
+        + lines("each = w // max(ow, 1)\nmore = w % max(ow, 1)", 4)
         + lines(_WHOLE if whole else "", 4)
         + lines("for plane in range(low, high):\n    base = plane * d * h * w\n    for a in range(od):", 4)
         + lines(limits("a", "d", "od", 0), 12) + lines("for b in range(oh):", 12)
         + lines(limits("b", "h", "oh", 1), 16) + lines("for side in range(2):", 16)
         + lines(f"if side == 1:\n{indented(whole, 4)}" if whole else "", 20)
-        + lines("start = 0 if side == 0 else last\nend = first if side == 0 else ow\nfor c in range(start, end):", 20)
-        + lines(limits("c", "w", "ow", 2), 24) + lines(before, 24)
+        + lines("start = 0 if side == 0 else last\nend = first if side == 0 else ow\nreached = 0\nover = 0", 20)
+        + lines("for c in range(start, end):", 20) + lines(_COLUMNS, 24) + lines(before, 24)
         + lines("for z in range(a0, a1, a_by):\n    for y in range(b0, b1, b_by):\n"
                 "        row = base + (z * h + y) * w\n        for v in range(c0, c1, c_by):", 24)
         + lines("p = row + v", 36) + lines(inner, 36) + lines(after, 24) + lines("q += ow", 16)
     )  # fmt: skip
 
+
+_COLUMNS = f"""if args[6] == 0:
+    c_by = 1
+    c0 = reached
+    reached += each
+    over += more
+    if over >= ow:
+        over -= ow
+        reached += 1
+    c1 = reached + (1 if over > 0 else 0)
+else:
+{indented(limits("c", "w", "ow", 2), 4)}"""
+"""The columns of window `c`: adaptive ones follow each other, and are counted without divisions."""
 
 _WHOLE = """room = w + args[15] - (args[6] - 1) * args[18] - 1
 if args[6] > 0 and room >= 0:

@@ -56,6 +56,7 @@ def windows(x):
     return (
         f.max_pool2d(images, 3, 2, 1), f.avg_pool2d(images, 2), f.max_pool1d(images[0], 2), f.lp_pool2d(images, 2.0, 3),
         f.batch_norm(images, None, None, training=True), (images * images).sum((0, 2, 3)),
+        f.adaptive_avg_pool2d(images, (3, 7)), f.adaptive_max_pool2d(images, 1), f.adaptive_max_pool2d(images, 6),
     )  # fmt: skip
 
 
