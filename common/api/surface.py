@@ -130,7 +130,7 @@ PLAIN: dict[str, Any] = {
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "jit",
+    "distributions", "fft", "func", "hub", "jit",
     "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
     "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
 )  # fmt: skip

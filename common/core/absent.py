@@ -119,8 +119,6 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "checkpoint recomputes all ops of a block, and there is no policy by op",
         "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts SAC_IGNORED_OPS",
     ),
-    ("", "weights are files: {tw}.load reads safetensors, and nothing is downloaded", "hub"),
-    ("utils", "weights are files: {tw}.load reads safetensors, and nothing is downloaded", "model_zoo"),
     (
         "utils",
         "ops are written in Python; autograd.Function gives them derivatives, static compiles them",

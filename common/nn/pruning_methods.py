@@ -7,12 +7,11 @@ among what is left: its hook becomes a `PruningContainer`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError, ShapeError
+from common.core.errors import ArgumentError, NotDefinedError, ShapeError
 from common.nn import functions as F
 from common.nn.computed import compute, compute_no_more
 from common.nn.module import Module
@@ -43,7 +42,7 @@ def _count(amount: Any, size: int) -> int:
     return int(amount)
 
 
-class BasePruningMethod(ABC):
+class BasePruningMethod:
     """A way of pruning: `apply` prunes a parameter of a module by the mask that `compute_mask` makes.
 
     An instance stands among the module's pre-hooks. A subclass defines `compute_mask`, and says in
@@ -71,12 +70,12 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE = "unstructured"
     _tensor_name = ""  # PyTorch's name, by which its programs find the hook
 
-    def __call__(self, module: Module, inputs: Any) -> None:  # noqa: B027  a hook that has nothing to do
+    def __call__(self, module: Module, inputs: Any) -> None:
         """Do nothing before a call of the module: its attribute is computed whenever it is read."""
 
-    @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask of a tensor (...), of the mask (...) so far."""
+        """The mask of a tensor (...), of the mask (...) so far; a subclass defines it."""
+        raise NotDefinedError(f"{type(self).__name__} has to define compute_mask(t, default_mask)")
 
     def apply_mask(self, module: Module) -> Any:
         """The parameter of a module times its mask.
@@ -237,9 +236,9 @@ class _ByAmount(BasePruningMethod):
         _check_amount(amount)
         self.amount = amount
 
-    @abstractmethod
     def order(self, rows: Any) -> Any:
-        """The order (n,) in which elements (n,) or slices (n, elements) go."""
+        """The order (n,) in which elements (n,) or slices (n, elements) go; a subclass defines it."""
+        raise NotDefinedError(f"{type(self).__name__} has to define order(rows)")
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask so far, with 0 at what goes."""

@@ -7,14 +7,13 @@ one product for all steps; the others are made step by step.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from common.control.iterate import scan
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, NotDefinedError, ShapeError
 from common.core.int_arguments import copies
 from common.core.sizes import same
 from common.nn import functions as F
@@ -27,7 +26,7 @@ from common.random.generator import dropout
 from common.tensor.create import lift
 
 
-class RNNBase(Module, ABC):
+class RNNBase(Module):
     """The base of RNN, GRU and LSTM; it has no step of its own.
 
     Parameters
@@ -38,6 +37,7 @@ class RNNBase(Module, ABC):
     Raises
     ------
     ArgumentError : sizes that are not positive, a dropout outside of [0, 1), a projection but in `LSTM`.
+    NotDefinedError : a class that has no step, such as this one.
     """
 
     gates = 1
@@ -60,8 +60,10 @@ class RNNBase(Module, ABC):
         proj_size: int = 0,
     ) -> None:
         super().__init__()
-        on_cpu(device, type(self).__name__)
         name = type(self).__name__
+        if self.step.__func__ is RNNBase.step:  # type: ignore[attr-defined]
+            raise NotDefinedError(f"{name} has no step: RNN, LSTM and GRU have one")
+        on_cpu(device, name)
         if proj_size and self.states == 1:
             raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if not 0 <= proj_size < max(hidden_size, 1):
@@ -88,9 +90,9 @@ class RNNBase(Module, ABC):
                 if proj_size:
                     setattr(self, f"weight_hr{suffix}", init.uniform((proj_size, hidden_size), bound, dtype))
 
-    @abstractmethod
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
         """The next states, of the products of input and hidden state with their weights, and the states."""
+        raise NotDefinedError(f"{type(self).__name__} does not define step(), which makes the next states")
 
     def _suffixes(self, layer: int) -> list[str]:
         """How the names of a layer's parameters end, per direction."""

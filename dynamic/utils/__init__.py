@@ -4,6 +4,6 @@ from common.api.places import publish
 from common.tensor.swapping import swap_tensors
 from dynamic.utils import checkpoint
 
-__all__ = ["benchmark", "checkpoint", "data", "swap_tensors"]
+__all__ = ["benchmark", "checkpoint", "data", "model_zoo", "swap_tensors"]
 
-publish(__name__, late=("_pytree", "benchmark", "data"))
+publish(__name__, late=("_pytree", "benchmark", "data", "model_zoo"))

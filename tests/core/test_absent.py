@@ -149,7 +149,6 @@ ABSENT_MODULES = {
     "distributed.fsdp": "there are no distributed programs", "distributed.tensor.parallel": "there are no distributed",
     "distributed.optim": "there are no distributed programs", "cuda.nccl": "there is no GPU",
     "xpu.streams": "there is no GPU", "_dynamo.config": "static compiles programs", "_C": "there is no C[+][+] below",
-    "hub": "nothing is downloaded", "utils.model_zoo": "nothing is downloaded",
     "utils.cpp_extension": "ops are written in Python", "utils.data.datapipes": "there are no data pipes",
     "onnx.symbolic_helper": "ONNX model", "futures": "there are no distributed programs",
 }  # fmt: skip

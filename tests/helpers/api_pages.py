@@ -97,7 +97,7 @@ PAGES = {
     "random": Page("Random numbers", "generators, draws, distributions", (), (*_DRAWN, *surface.RANDOM),
                    ("random", "distributions")),
     "data": Page("Files and data", "saving and loading, data sets and loaders", (), tuple(surface.OUTSIDE),
-                 ("utils.data",)),
+                 ("hub", "utils.data")),
     "tools": Page("Measuring and testing", "profiles, timers, TensorBoard, comparing tensors", (), (),
                   ("profiler", "testing", "utils")),
     "machine": Page(
