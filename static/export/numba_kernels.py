@@ -33,6 +33,11 @@ LIBRARY: dict[str, Any] = {**vars(numba_library), **vars(numba_windows)}
 """Functions that kernels may call."""
 
 
+def form_of(name: str) -> str:
+    """The name in `LIBRARY` of a function whose name may end in numbers, which are operands, too."""
+    return re.sub(r"(_of_windows|_at_maxima)[_\d]+$", r"\1", name)
+
+
 class NumbaKernel(NamedTuple):
     """A kernel in a written file.
 
@@ -219,7 +224,7 @@ class _Kernel:
         meaning = kernels.meaning(name, self.name)
         if isinstance(meaning, MachineFunction):
             kind = next((kind[0] for kind in dtypes if isinstance(kind, list)), None)
-            name = re.sub(r"(_of_windows)_\d+_\d+$", r"\1", name)  # these numbers are operands, too
+            name = form_of(name)
             own = self.home.from_library(_OF_BOOLS.get(name, name) if kind == _BOOL else name)
             result = {"": None, "word": _INT64, "element": kind}[meaning.result]
             return ast.Call(ast.Name(own, ast.Load()), nodes, []), result
@@ -254,7 +259,7 @@ def _without_unread(nodes: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _asks_for_threads(node: ast.expr) -> bool:
-    return any(isinstance(x, ast.Name) and x.id in ("there_are_threads", "threads_wait") for x in ast.walk(node))
+    return any(isinstance(x, ast.Name) and x.id in ("there_are_threads", "there_are_helpers") for x in ast.walk(node))
 
 
 def _loaded(node: ast.expr) -> ast.expr:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from static.export.numba_library import SUM, fma, fold16
+from static.export.numba_library import SUM, block_product, block_sum, fma, fold16
 
 
 def panel_width(a):
@@ -197,3 +197,29 @@ def first_maximum(x, at, n):
         if x[at + i] > x[at + best] or x[at + i] != x[at + i]:
             best = i
     return best
+
+
+def put_at_maxima(v, i, x, at, out, to, size, count, rows, down, deep, plane, high, line):
+    """Numbers put where the maxima of windows of `size` columns are: the first one, or the last NaN."""
+    for r in range(rows):
+        for t in range(count):
+            first = r * down + t * size
+            best = first
+            for k in range(deep * high * size):
+                place = first + k // (high * size) * plane + k // size % high * line + k % size
+                out[to + place] = 0
+                if x[at + place] > x[at + best] or x[at + place] != x[at + place]:
+                    best = place
+            out[to + best] = out[to + best] + v[i + r * count + t]
+
+
+def short_sums(x, i, out, at, rows, columns):
+    """Sums of rows."""
+    for r in range(rows):
+        out[at + r] = block_sum(x, i + r * columns, columns)
+
+
+def short_products(x, i, out, at, rows, columns):
+    """Products of rows."""
+    for r in range(rows):
+        out[at + r] = block_product(x, i + r * columns, columns)

@@ -31,13 +31,13 @@ def there_are_threads(module: ir.Module, kind: ir.Type) -> ir.Function:
     return internal(module, f"there_are_threads.{kind}", WORD, [], define)
 
 
-def threads_wait(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
+def there_are_helpers(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
     """``i64 ()``: not 0 if `share_parts` can be called."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         b.ret(b.load(_word(module, SHARE)))
 
-    return internal(module, f"threads_wait.{kind}", WORD, [], define)
+    return internal(module, f"there_are_helpers.{kind}", WORD, [], define)
 
 
 def share_tiles(module: ir.Module, kind: ir.Type) -> ir.Function:

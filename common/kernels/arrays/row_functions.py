@@ -40,7 +40,7 @@ call                                      meaning
 ``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
-``threads_wait(a)``                        whether `share_parts` may be called
+``there_are_helpers(a)``                   whether `share_parts` may be called
 ``share_parts(bufs, args, a, n, tasks)``  parts of the kernel that calls it, see `common.kernels.arrays.shared_parts`
 ``share_attention(bufs, args, ...)``, ...  the items of another kernel
 ========================================  ==========================================================
@@ -159,7 +159,7 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("first_maximum", "bii", _in("first_maximum_code", "first_maximum"))._replace(result="word"),
         *(
-            _define(f"put_{size}_at_maxima", "bibibiiiiiiii",
+            _define(f"put_at_maxima_{size}", "bibibi" + 8 * "i",
                     partial(_in("window_maxima_code", "put_at_maxima"), size=size))
             for size in WIDTHS
         ),
@@ -170,7 +170,7 @@ NAMESPACE: dict[str, Any] = {
             result="word"
         ),
         _define("share_tiles", "wwtii", _in("gemm_threads", "share_tiles"), apart=False),
-        _define("threads_wait", "t", _in("gemm_threads", "threads_wait"), apart=False)._replace(
+        _define("there_are_helpers", "t", _in("gemm_threads", "there_are_helpers"), apart=False)._replace(
             result="word", dtypes=(*SUPPORTED, *_BITS)
         ),
         _define("share_parts", "wwtii", _in("gemm_threads", "share_parts"), apart=False)._replace(

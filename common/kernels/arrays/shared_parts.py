@@ -33,7 +33,7 @@ def parts(at: int, units: str, elements: str, x: str) -> list[Statement]:
     units, elements : how many there are, as expressions of args.
     x : a buffer.
     """
-    shared = f"args[{at}] == {WHOLE} and {elements} >= {_SHARED} and threads_wait({x}) != 0"
+    shared = f"args[{at}] == {WHOLE} and {elements} >= {_SHARED} and there_are_helpers({x}) != 0"
     call = Run(Call("share_parts", ("bufs", "args", x, at, PARTS)))
     own = [
         Let("part", f"args[{at + 1}]"),

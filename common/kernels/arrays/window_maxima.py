@@ -37,6 +37,6 @@ def put_source(dtype: Any, width: int) -> str:
         for a in range(od):
             at = (plane * d + a * args[10]) * h * w
             q = (plane * od + a) * oh * ow
-            put_{width}_at_maxima(v, q, x, at, out, at, ow, oh, args[11] * w, args[4], h * w, args[5], w)
+            put_at_maxima_{width}(v, q, x, at, out, at, {width}, ow, oh, args[11] * w, args[4], h * w, args[5], w)
     return 0
 """

@@ -26,7 +26,7 @@ from common.kernels.arrays.gemm_code import tile
 
 
 def put_at_maxima(module: ir.Module, kind: ir.Type, size: int) -> ir.Function:
-    """``void (v, x, out, count, rows, down, deep, plane, high, line)``: rows of windows of `size` columns.
+    """``void (v, x, out, size, count, rows, down, deep, plane, high, line)``: rows of windows of `size` columns.
 
     A row has `count` windows, the next one begins `down` elements on. A window has `deep` planes, `plane` elements
     apart, of `high` rows, `line` elements apart. Per window `out` gets its element of `v` added to zero where the
@@ -35,7 +35,7 @@ def put_at_maxima(module: ir.Module, kind: ir.Type, size: int) -> ir.Function:
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        v, x, out, count, rows, down, deep, plane, high, line = function.args
+        v, x, out, _, count, rows, down, deep, plane, high, line = function.args
         width = tile(kind).width
         number = ir.IntType(8 * align(kind))
         lanes, numbers = ir.VectorType(kind, width), ir.VectorType(number, width)
@@ -75,8 +75,8 @@ def put_at_maxima(module: ir.Module, kind: ir.Type, size: int) -> ir.Function:
         b.ret_void()
 
     pointer = kind.as_pointer()
-    types = [pointer, pointer, pointer, *[WORD] * 7]
-    return internal(module, f"put_{size}_at_maxima.{kind}", ir.VoidType(), types, define)
+    types = [pointer, pointer, pointer, *[WORD] * 8]
+    return internal(module, f"put_at_maxima_{size}.{kind}", ir.VoidType(), types, define)
 
 
 def _number(

@@ -13,10 +13,13 @@ import static
 from benchmarks.workloads.digits import Digits
 from common.core.errors import ArgumentError
 from common.core.tree import flatten
+from common.evaluate.kernels import compiled
 from common.kernels.arrays import sums
 from common.kernels.arrays.row_functions import NAMESPACE
+from common.kernels.arrays.window_maxima import put_source
+from common.kernels.arrays.windows import window_args
 from static.export import numba_library
-from static.export.numba_kernels import LIBRARY
+from static.export.numba_kernels import LIBRARY, form_of
 from tests.kernels.run import special_values
 from tests.static.export.test_held_graph import assert_same_bits
 
@@ -180,7 +183,7 @@ def test_folds_of_the_file_are_those_of_the_definition(n):
 
 def test_every_function_of_rows_has_its_form():
     """Kernels may call any of them; threads, keys of sorts, draws and huge angles are made in other ways."""
-    lacking = [name for name in NAMESPACE if name not in LIBRARY]
+    lacking = [name for name in NAMESPACE if form_of(name) not in LIBRARY]
     assert [x for x in lacking if not x.startswith(("share_", "there_are", "uniform_", "normal_", "huge_"))] == [
         "float_of_bits", "sort_key", "rising_key", "falling_key",
     ]  # fmt: skip
@@ -209,3 +212,18 @@ def test_what_needs_the_library_is_refused(tmp_path):
         static.export_numba(lambda x: x * 2, tmp_path / "f.py", X, name="lambda")
     with pytest.raises(OSError, match="nowhere"):
         static.export_numba(lambda x: x * 2, tmp_path / "nowhere" / "f.py", X, name="f")
+
+
+def test_forms_of_what_the_eager_engine_alone_calls():
+    x, v = rng.integers(-2, 3, (3, 4, 10)).astype(F32), rng.normal(size=(3, 2, 5)).astype(F32)
+    x[0, 1, 3:5], out, expected = np.nan, np.full(120, 7, F32), np.empty((3, 4, 10), F32)
+    windows = (1, 2, 2), (1, 2, 5), (1, 2, 2), (0, 0, 0), (1, 1, 1)
+    compiled(put_source(np.dtype(F32), 2), "window_put")(v, x, expected, *window_args(3, (1, 4, 10), windows))
+    for plane in range(3):
+        LIBRARY["put_at_maxima"](
+            v.ravel(), 10 * plane, x.ravel(), 40 * plane, out, 40 * plane, 2, 5, 2, 20, 1, 40, 2, 10
+        )  # fmt: skip
+    assert out.tobytes() == expected.tobytes()
+    totals = np.empty(12, F32)
+    LIBRARY["short_sums"](v.ravel(), 0, totals, 2, 6, 5)
+    assert totals[2:8].tobytes() == sums.sum_oracle(v.reshape(6, 5)).tobytes()
