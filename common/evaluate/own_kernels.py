@@ -139,11 +139,11 @@ def _mode(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> Own
 
 
 def _put(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
-    (_, shape), size, count, stride = shapes, attrs["size"], attrs["count"], attrs["stride"]
-    if not window_maxima.serves(shape[2:], size, count, stride, attrs["padding"]):
+    (_, shape), given = shapes, tuple([attrs[name] for name in ("size", "count", "stride", "padding", "dilation")])
+    if not window_maxima.serves(shape[2:], *given):
         return None
-    ints = windows.window_args(prod(shape[:2]), shape[2:], (size, count, stride, attrs["padding"], attrs["dilation"]))
-    return OwnKernel(window_maxima.put_source(dtype, size[2]), "window_put", shape, ints)
+    ints = windows.window_args(prod(shape[:2]), shape[2:], given)
+    return OwnKernel(window_maxima.put_source(dtype, given[0][2]), "window_put", shape, ints)
 
 
 OWN: dict[str, Callable[..., OwnKernel | None]] = {

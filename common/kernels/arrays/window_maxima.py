@@ -20,11 +20,17 @@ WIDTHS = (2, 3, 4)
 
 
 def serves(
-    sizes: Sequence[int], size: Sequence[int], count: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+    sizes: Sequence[int],
+    size: Sequence[int],
+    count: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> bool:
-    """Whether there is a kernel for such windows of images of `sizes`."""
+    """Whether there is a kernel for such windows of images of `sizes`: they have no gaps, and no edges beyond them."""
     fits = all((m - 1) * s + k <= n and s >= k for n, k, m, s in zip(sizes, size, count, stride, strict=True))
-    return fits and size[2] in WIDTHS and stride[2] == size[2] and not any(padding) and prod(size) <= UNROLLED
+    plain = not any(padding) and all(d == 1 for d in dilation)
+    return fits and plain and size[2] in WIDTHS and stride[2] == size[2] and prod(size) <= UNROLLED
 
 
 def put_source(dtype: Any, width: int) -> str:

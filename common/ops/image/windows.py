@@ -228,12 +228,12 @@ def _maxima_samples(rng: Any, dtype: Any) -> list[Any]:
     """Images, and a number for each of their windows."""
     given = [
         ((1, 2, 2), (2, 2, 3), (1, 2, 2), (0, 0, 0)), ((2, 1, 3), (1, 4, 1), (2, 1, 3), (0, 0, 0)),
-        ((1, 2, 2), (2, 3, 5), (1, 1, 1), (0, 0, 1)),
+        ((1, 2, 2), (2, 3, 5), (1, 1, 1), (0, 0, 1)), ((1, 2, 2), (2, 1, 2), (1, 2, 2), (0, 0, 0), (1, 3, 2)),
     ]  # fmt: skip
     return [
         ((away_from_zero(rng, (2, 3, *count), dtype), away_from_zero(rng, (2, 3, 2, 4, 5), dtype)),
-         {"size": size, "count": count, "stride": stride, "padding": padding, "dilation": (1, 1, 1)})
-        for size, count, stride, padding in given
+         {"size": size, "count": count, "stride": stride, "padding": padding, "dilation": (*dilation, (1, 1, 1))[0]})
+        for size, count, stride, padding, *dilation in given
     ]  # fmt: skip
 
 
