@@ -275,7 +275,9 @@ def _run(
     given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
     if len(given) != len(roots):
         raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
-    trace = mode.current_trace()
+    trace = inner = mode.current_trace()
+    while inner is not None:
+        inner.differentiates, inner = True, getattr(inner, "outer", None)
     level = mode.tangents_around()
     unpack = saved_tensors if create_graph else None
     if level is not None:  # rules run on tensors, which carry tangents

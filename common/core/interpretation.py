@@ -53,6 +53,7 @@ class OpenTrace(Interpretation, Protocol):
     origin : the tape's node whose gradient rule is running, or None.
     scope : where the program is: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
+    differentiates : whether there has been a backward pass, which looks for hooks of tensors.
     families : id of a tensor from outside -> its views in this trace.
     decide : answers Python's questions about elements; None refuses them.
     draw : ``draw(generator, name, shape, dtype)``, where random numbers are not drawn as by any other program; or None.
@@ -75,6 +76,7 @@ class OpenTrace(Interpretation, Protocol):
     origin: Any
     scope: list[str]
     hooks: int
+    differentiates: bool = False
     families: dict[int, Any]
     decide: Any
     draw: Any = None

@@ -15,6 +15,8 @@ How the figures were chosen: `common.kernels.arrays.sums`.
 
 from __future__ import annotations
 
+import sys
+
 NUMERICS_VERSION = 12
 """Version of all definitions that bits depend on; part of every cache key and every report.
 
@@ -29,3 +31,10 @@ BLOCK = 1024
 
 DEEP = 256
 """Products that are added up in one chain, for an element of a matrix product; see `common.kernels.arrays.gemm`."""
+
+_SMALLEST_NORMAL = sys.float_info.min
+
+
+def flushes() -> bool:
+    """Whether arithmetic of the calling thread flushes subnormal numbers to zero, whoever has asked for it."""
+    return _SMALLEST_NORMAL * 0.5 == 0.0

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, StateError
-from common.data.collate import default_collate, default_convert
+from common.data import collate as collating  # whose functions are as users have them only when all is imported
 from common.data.datasets import IterableDataset, stacked_rows
 from common.data.samplers import BatchSampler, RandomSampler, SequentialSampler
 from common.data.worker import Ended, EndOfPart, Failure, Setup, WorkerInfo, Workers
@@ -142,7 +142,9 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler if not self.iterable else count(), batch_size, drop_last)
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.collate_fn = collate_fn or (
+            collating.default_convert if batch_sampler is None else collating.default_collate
+        )
         self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
@@ -349,7 +351,7 @@ def _of_indices(collate: Callable[[Any], Any], batched: bool, drop_last: bool, d
     def get(order: Any) -> Any:
         if not batched:
             return collate(dataset[order])
-        if collate is default_collate and (batch := stacked_rows(dataset, order)) is not None:
+        if collate is collating.default_collate and (batch := stacked_rows(dataset, order)) is not None:
             return batch
         if callable(getattr(dataset, "__getitems__", None)):
             return collate(dataset.__getitems__(order))

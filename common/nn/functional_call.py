@@ -90,7 +90,7 @@ def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: 
         raise StateError(f"Error(s) in functional_call: missing key(s): {missing}")
     own = {name: places[name][0][places[name][1]] for name in chosen}
     on, off = (
-        tuple(partial(places[name][0].__setitem__, places[name][1], x) for name, x in tensors.items())
+        tuple(partial(dict.__setitem__, *places[name], x) for name, x in tensors.items())  # which no signal divides
         for tensors in (chosen, own)
     )
     return Change(on, off)

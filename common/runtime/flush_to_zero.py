@@ -9,7 +9,7 @@ from functools import cache
 
 from common.compiler.compile import load_ir
 from common.core import mode
-from common.core.subnormal import flushes
+from common.core.numerics import flushes
 from common.runtime import thread_pool
 
 __all__ = ["set_flush_denormal"]

@@ -29,7 +29,7 @@ from common.compiler.compile import load_native
 from common.compiler.image import outlive
 from common.core.errors import ArgumentError, StateError
 from common.core.locks import after_fork, make_lock
-from common.core.subnormal import flushes
+from common.core.numerics import flushes
 from common.runtime import affinity
 from common.runtime import pool_text as text
 

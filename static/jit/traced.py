@@ -76,7 +76,7 @@ class CompiledTrace(TracedFunction):
         results = len(self.raw.outputs)
         if recorded is not None:
             self.raw.outputs = [*self.raw.outputs, *(g for g in recorded.values if g is not None)]
-        trace.facts.finish()
+        trace.facts.finish(trace.differentiates)
         self.checked = mode.changes
         self.watches = bool(trace.assumed or trace.facts.uncounted)
         self.seconds = {"trace": perf_counter() - self.start}

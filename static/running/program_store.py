@@ -29,10 +29,10 @@ from common.compiler import disk_cache as disk
 from common.compiler.compile import make_key
 from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
+from common.core.numerics import flushes
 from common.core.op import TRAITS, Op, Refusal
 from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
-from common.core.subnormal import flushes
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Value
 from static.graph.patterns import Copy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import mode
 from common.core.dtypes import default_changed, default_float
-from common.core.subnormal import flushes
+from common.core.numerics import flushes
 from common.nn.module_hooks import of_all
 from common.nn.tables import held
 from common.tensor.leaf import Leaf
@@ -55,13 +55,19 @@ class Facts:
         """Whether the program has captured a tensor that requires grad."""
         return any(needed for _, needed in (*self._tensors, *self.uncounted))
 
-    def finish(self) -> None:
-        """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
+    def finish(self, differentiates: bool) -> None:
+        """Read the modules' attributes. What the traced program itself has changed is as it will find it again.
+
+        Parameters
+        ----------
+        differentiates : whether there is a backward pass in it, in which hooks of tensors run.
+        """
         for module, attributes in self._modules.values():
             attributes.update(_attributes(module))
         below = {id(m): m for module, _ in self._modules.values() for m in module.modules()}
         self._below = [(m, held(m)) for key, m in below.items() if key not in self._modules]
-        owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in (*self._tensors, *self.uncounted)), None)
+        tensors = (*self._tensors, *self.uncounted) if differentiates else ()
+        owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in tensors), None)
         self._hooks = [(owner, _hooks(owner)) for owner in owners]
 
     def objection(self) -> str | None:

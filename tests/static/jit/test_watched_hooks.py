@@ -94,6 +94,18 @@ def test_hooks_of_a_parameter(kind, hook):
     assert compare(changes)[0] == "hooks of bias have come or gone"
 
 
+def test_hooks_of_a_parameter_do_not_matter_to_a_program_without_a_backward_pass():
+    """Such as that of a loss, whose gradient the caller's tape takes, where the hooks run."""
+    p, seen = static.nn.Parameter([1.0, 2.0]), []
+    loss = static.function(lambda x: (p * x).sum())
+    for _ in range(3):
+        handle = p.register_hook(lambda g: seen.append(g.tolist()))
+        loss(static.tensor([1.0, 3.0])).backward()
+        handle.remove()
+    assert seen == [[1, 3]] * 3
+    assert loss.explain().retraces == []
+
+
 def test_a_module_that_is_frozen_as_a_whole():
     def changes():
         return [lambda layer: layer.requires_grad_(False), lambda layer: layer.requires_grad_()]
