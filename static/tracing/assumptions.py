@@ -8,6 +8,7 @@ one number, and looks at the facts only after something has changed somewhere.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from common.core import mode
@@ -64,8 +65,9 @@ class Facts:
         """
         for module, attributes in self._modules.values():
             attributes.update(_attributes(module))
-        below = {id(m): m for module, _ in self._modules.values() for m in module.modules()}
-        self._below = [(m, held(m)) for key, m in below.items() if key not in self._modules]
+        seen: set[Any] = set()
+        below = [m for module, _ in self._modules.values() for _, m in module.named_modules(seen)]
+        self._below = [(m, held(m)) for m in below if id(m) not in self._modules]
         tensors = (*self._tensors, *self.uncounted) if differentiates else ()
         owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in tensors), None)
         self._hooks = [(owner, _hooks(owner)) for owner in owners]
@@ -78,12 +80,14 @@ class Facts:
             return "subnormal numbers are " + ("kept now" if self._flushed else "flushed to zero now")
         for module, known in self._modules.values():
             now = _attributes(module)
+            if _are(now, known):
+                continue
             for name in known.keys() | now.keys():
                 before, after = known.get(name), now.get(name)
                 if not _same(before, after):
                     return f"{type(module).__name__}.{name} is {_text(after)} now, it was {_text(before)}"
         for module, known in self._below:
-            if (now := held(module)).keys() != known.keys() or any(x is not known[name] for name, x in now.items()):
+            if not _are(held(module), known):
                 return f"{type(module).__name__} has other members now"
         for owner, ids in self._hooks:
             if _hooks(owner) != ids:
@@ -110,6 +114,11 @@ def _named(owner: Any) -> str:
     if not hasattr(owner, "payload"):
         return type(owner).__name__
     return getattr(owner, "name", "") or f"a tensor of shape {tuple(owner.shape)}"
+
+
+def _are(now: dict[str, Any], known: dict[str, Any]) -> bool:
+    """Whether attributes are the same objects, in the same order."""
+    return len(now) == len(known) and all(map(is_, now.values(), known.values())) and [*now] == [*known]
 
 
 def _same(a: Any, b: Any) -> bool:
