@@ -61,7 +61,7 @@ SPECIAL = frozenset(
 )  # fmt: skip
 #: Functions that make tensors of sizes; without ``dtype=`` they take that of `out`.
 CREATION = frozenset(
-    ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
+    ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn", "range",
      "randperm", "zeros"]
 )  # fmt: skip
 #: Functions that convert nothing they write.

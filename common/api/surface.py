@@ -43,7 +43,7 @@ CREATION = Late(
     {
         "common.ops.create.creation": "zeros ones empty full arange eye",
         "common.ops.create.by_strides": "empty_permuted empty_strided",
-        "common.ops.create.spaced": "linspace logspace tril_indices triu_indices",
+        "common.ops.create.spaced": "linspace logspace range tril_indices triu_indices",
         "common.ops.create.signal_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
         "common.random.generator": "rand randn randint randperm",
         "common.random.sampling": "normal",

@@ -169,7 +169,6 @@ REASONS: tuple[tuple[str, str], ...] = (
      "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* library ops cpp classes functionalize "
      "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
-    ("use arange(start, end + step, step)", "range"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage resize_as_* resize resize_as const_data_ptr "

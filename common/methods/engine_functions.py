@@ -33,7 +33,7 @@ WINDOWS = frozenset(
 LEAVES = frozenset(
     ["arange", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "full", "full_like", "linspace",
      "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-     "randperm", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
+     "randperm", "range", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
 )  # fmt: skip
 
 

@@ -206,6 +206,21 @@ def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, err
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
+def flatten_dense_tensors(tensors: Iterable[Any]) -> Any:
+    """Tensors (...) of one dtype as one vector (elements,)."""
+    return F.cat([F.reshape(x, (-1,)) for x in _listed(tensors)])
+
+
+def unflatten_dense_tensors(flat: Any, tensors: Iterable[Any]) -> tuple[Any, ...]:
+    """Views of a vector (elements,) in the shapes of tensors."""
+    parts, start = [], 0
+    for x in _listed(tensors):
+        count = numel(x.shape)
+        parts.append(F.reshape(flat[start : start + count], tuple(x.shape)))
+        start += count
+    return tuple(parts)
+
+
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """A module whose parameters are to be set: what they hold is not to be relied on, and no random stream goes on.
 

@@ -79,7 +79,7 @@ PAGES = {
     "modules": Page("Modules", "the class, containers, layers", (), (), ("nn", "nn.modules", "nn.parameter",
                                                                           "nn.parallel")),
     "module_tools": Page("Tools for modules", "initial values, pruning, parametrizations, packed sequences", (), (),
-                         ("nn.init", "nn.utils")),
+                         ("nn.init", "_utils", "nn.utils")),
     "optim": Page("Optimisers", "optimisers, schedulers, averaged models", (), (), ("optim",)),
     "array_api": Page("The array API standard", "the namespace `array_api`, see [other libraries](../ecosystem.md)",
                       (), (), ("array_api",)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,30 @@ def test_names_that_public_programs_use(engine):
     assert (detached.requires_grad, detached.is_leaf, number) == (True, True, 3)
     with pytest.warns(UserWarning, match="None of the inputs"):
         checkpoint.check_backward_validity([x.detach()])
+
+
+@ENGINES
+def test_tensors_as_one_vector_and_back(engine):
+    utils = importlib.import_module(f"{engine.__name__}._utils")
+    tensors = [engine.tensor([[1.0, 2.0], [3.0, 4.0]]), engine.tensor(5.0), engine.zeros(0)]
+    flat = utils._flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1, 2, 3, 4, 5]
+    back = utils._unflatten_dense_tensors(flat, tensors)
+    assert [x.tolist() for x in back] == [x.tolist() for x in tensors]
+    flat += 1  # they are views
+    assert back[1].item() == 6
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(0, 4, 1), (1, 2, 0.5), (-1, 0.75, 0.25), (5, 1, -2), (2, 3, 2), (3, 3, 1), (-0.5, -2, -0.5)],
+)
+def test_a_range_has_its_end(engine, start, end, step):
+    count = int((end - start) / step) + 1  # exact in binary for these numbers
+    found = engine.range(start, end, step)
+    assert found.tolist() == [start + i * step for i in range(count)]
+    assert found.dtype == np.float32
+    assert engine.range(start, end, step, dtype=engine.float64).tolist() == found.tolist()
+    with pytest.raises(ArgumentError, match="inconsistent with step sign"):
+        engine.range(start, end + step, -step)

@@ -12,7 +12,7 @@ from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import Dim
-from common.ops.create.creation import arange_, known_sizes, made, of_usual_size
+from common.ops.create.creation import arange, arange_, known_sizes, made, of_usual_size
 from common.ops.math.arithmetic import pow
 from common.ops.math.cast import to
 from common.ops.math.compare import where
@@ -169,3 +169,34 @@ def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str, dtype: An
 
     rows, columns = (int(n) for n in known_sizes((row, col)))
     return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), dtype_or(dtype, int64)))
+
+
+def range(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """start, start + step, ... up to `end`, which is one of them if the steps meet it: the older way of `arange`.
+
+    Parameters
+    ----------
+    start, end, step : numbers; ``range(end)`` starts at 0.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ArgumentError : `step` is 0, or its sign leads away from `end`; a number that is not finite.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.range(1, 2, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    first, last = (0, start) if end is None else (start, end)
+    numbers = [_number(x, "range", name) for x, name in ((first, "start"), (last, "end"), (step, "step"))]
+    if not all(isinstance(x, float) and math.isfinite(x) for x in numbers):
+        raise ArgumentError(f"range(): start, end and step must be finite numbers, got {first}, {last} and {step}")
+    low, high, by = numbers
+    if by == 0 or (high - low) / by < 0:
+        raise ArgumentError(f"range(): upper bound and lower bound inconsistent with step sign: step {step} does not "
+                            f"lead from {first} to {last}")  # fmt: skip
+    count = math.floor((high - low) / by) + 1
+    numbers_of = arange(low, low + (count - 0.5) * by, by, dtype=float64)
+    return to(numbers_of, dtype=dtype_or(dtype, default_float()), x_dtype=float64)
