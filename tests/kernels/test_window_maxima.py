@@ -91,7 +91,8 @@ def test_numbers_are_put_where_maxima_are(width, dtype):
         ((4, 7, 50 * width + 1), (1, 2, width), (3, 2, width)), ((3, 3, width), (2, 2, width), (2, 4, width)),
     ):  # fmt: skip
         count = tuple((n - k) // s + 1 for n, k, s in zip(sizes, size, stride, strict=True))
-        assert serves(sizes, size, count, stride, (0, 0, 0))
+        assert serves(sizes, size, count, stride, (0, 0, 0), (1, 1, 1))
+        assert not serves(sizes, size, count, stride, (0, 0, 0), (1, 1, 2))  # such windows have gaps
         x = rng.integers(-2, 3, (2, 3, *sizes)).astype(dtype)
         x[rng.random(x.shape) < 0.1] = np.nan
         x[rng.random(x.shape) < 0.2] = -0.0
