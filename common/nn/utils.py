@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
 from common.core.int_arguments import members
@@ -22,7 +24,7 @@ INF = float("inf")
 
 
 def _listed(tensors: Any) -> list[Any]:
-    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+    return [tensors] if isinstance(tensors, (TensorBase, np.ndarray)) else list(tensors)
 
 
 def _norm(x: Any, order: float) -> Any:
