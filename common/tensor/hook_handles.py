@@ -17,29 +17,27 @@ hooks_seen = False
 Hook = Callable[..., Any]
 
 
-class HookTable(OrderedDict[int, Hook]):
-    """Hooks by the ids of their handles, of which compiled programs are told: those of modules and leaves."""
+class NotesChanges:
+    """A base of dictionaries that tell compiled programs of their changes; it is named before the dictionary."""
+
+
+def _telling(name: str) -> Callable[..., Any]:
+    def change(self: Any, *given: Any, **named: Any) -> Any:
+        mode.note_change()
+        return getattr(super(NotesChanges, self), name)(*given, **named)
+
+    return change
+
+
+for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(NotesChanges, _name, _telling(_name))
+
+
+class HookTable(NotesChanges, OrderedDict[int, Hook]):
+    """The hooks of a module or leaf, by the ids of their handles."""
 
     def __repr__(self) -> str:
         return repr(OrderedDict(self))
-
-    def __setitem__(self, key: int, hook: Hook) -> None:
-        mode.note_change()
-        super().__setitem__(key, hook)
-
-    def __delitem__(self, key: int) -> None:
-        mode.note_change()
-        super().__delitem__(key)
-
-    def pop(self, *arguments: Any) -> Any:
-        """See `dict.pop`."""
-        mode.note_change()
-        return super().pop(*arguments)
-
-    def clear(self) -> None:
-        """See `dict.clear`."""
-        mode.note_change()
-        super().clear()
 
 
 class RemovableHandle:

@@ -40,3 +40,6 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn where none of several arguments requires grad."""
     if not any(isinstance(x, TensorBase) and x.requires_grad for x in inputs):
         warn_user("None of the inputs have requires_grad=True. Gradients will be None")
+
+
+__all__ = ["check_backward_validity", "detach_variable", "get_device_states", "set_device_states"]

@@ -1,22 +1,11 @@
-"""Gradient checkpointing."""
+"""Gradient checkpointing; the same functions in both engines."""
 
 from common.api.places import publish
-from common.transforms.checkpoint import (
-    checkpoint,
-    checkpoint_sequential,
-    noop_context_fn,
-    set_checkpoint_early_stop,
-)
-from common.transforms.recomputing import (
-    check_backward_validity,
-    detach_variable,
-    get_device_states,
-    set_device_states,
-)
+from common.transforms.checkpoint import *  # noqa: F403
+from common.transforms.checkpoint import __all__ as _checkpointing
+from common.transforms.recomputing import *  # noqa: F403
+from common.transforms.recomputing import __all__ as _recomputing
 
-__all__ = [
-    "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable", "get_device_states",
-    "noop_context_fn", "set_checkpoint_early_stop", "set_device_states",
-]  # fmt: skip
+__all__ = list(_checkpointing + _recomputing)
 
 publish(__name__)
