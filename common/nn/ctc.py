@@ -132,17 +132,21 @@ def _in_rows(targets: Any, lengths: Any) -> tuple[Any, Any]:
 
 
 def _lengths(given: Any, batch: Any, name: str, most: Any) -> Any:
-    """(batch,) int64 lengths; those that are known before the program runs are at most `most`."""
+    """(batch,) int64 lengths; those that are known before the program runs lie in [0, `most`]."""
     given = numbers(given, name) if isinstance(given, (list, tuple)) else given
     x = operand(given)
-    known = given if isinstance(given, np.ndarray) else x.payload
-    if type(known) is np.ndarray and known.size and (longest := int(known.max())) > most:
-        raise ArgumentError(f"ctc_loss(): Expected {name} to have value at most {most}, but got value {longest}")
     if x.dtype.kind not in "iu":
         raise DTypeError(f"ctc_loss(): {name} must be integral, got {x.dtype}")
     x = x.unsqueeze(0) if x.ndim == 0 else x
     if x.ndim != 1 or not (same(x.shape[0], batch) or x.shape[0] == batch):
         raise ShapeError(f"ctc_loss(): {name} must be of size batch_size {batch}, got {tuple(x.shape)}")
+    known = given if isinstance(given, np.ndarray) else x.payload
+    if type(known) is np.ndarray and known.size:
+        least, longest = int(known.min()), int(known.max())
+        if least < 0:
+            raise ArgumentError(f"ctc_loss(): Expected {name} to have value at least 0, but got value {least}")
+        if longest > most:
+            raise ArgumentError(f"ctc_loss(): Expected {name} to have value at most {most}, but got value {longest}")
     return x.to(np.int64)
 
 

@@ -119,6 +119,8 @@ REFUSES = [
      a([1], [2], dtype=I64)], RuntimeError, "Expected input_lengths to have value at most 2, but got value 3"),
     (lambda tw, x, i: tw.nn.functional.ctc_loss(x, i, [2, 2], [1, 2]), [np.zeros((2, 2, 3), F32),
      a([1], [2], dtype=I64)], RuntimeError, "Expected target_lengths to have value at most 1, but got value 2"),
+    (lambda tw, x, i: tw.nn.functional.ctc_loss(x, i, [2, 2], [1, -1]), [np.zeros((2, 2, 3), F32),
+     a([1], [2], dtype=I64)], RuntimeError, "Expected target_lengths to have value at least 0, but got value -1"),
     (lambda tw, x: tw.nn.functional.batch_norm(x, None, None, training=True, eps=-1.0), [a([0, 1], [4, 3])], ValueError,
      "eps must be positive during training, but got -1.0"),
     (lambda tw, x: tw.nn.CrossEntropyLoss(ignore_index=1)(x, x), [a([0, 1], [4, 3])], RuntimeError,
