@@ -1,4 +1,4 @@
-"""Object code in, addresses out.  Never needs numba, and llvmlite only where `common.compiler.image` cannot do it.
+"""Object code in, addresses out.  Never needs numba, and LLVM only where `common.compiler.image` cannot do it.
 
 Kernels are compiled once per machine and then come from the disk cache, as images where that is possible, else as
 object files for the one LLVM execution engine of the process.
@@ -14,7 +14,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from common.compiler import image, software_fma
+from common.compiler import image, llvm_library, software_fma
 from common.core.interrupts import heard_later
 from common.core.locks import make_lock
 
@@ -24,42 +24,24 @@ _lock = make_lock()
 @cache
 def cpu() -> tuple[str, str]:
     """Return LLVM's name of the host CPU and its features; numba's environment variables override them."""
-    from llvmlite import binding
-
-    name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
-    features = os.environ.get("NUMBA_CPU_FEATURES")
-    if features is None:
-        try:
-            features = binding.get_host_cpu_features().flatten()
-        except RuntimeError:  # LLVM cannot tell on some platforms; the name alone is enough
-            features = ""
-    return name, features
+    name, features = llvm_library.host()
+    chosen = os.environ.get("NUMBA_CPU_FEATURES")
+    return os.environ.get("NUMBA_CPU_NAME") or name, features if chosen is None else chosen
 
 
 @cache
-def target_machine() -> Any:
+def target_machine() -> llvm_library.LlvmMachine:
     """Return the LLVM target machine for the host, with the relocation and code model that MCJIT needs."""
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    name, features = cpu()
-    target = binding.Target.from_triple(binding.get_process_triple())
-    return target.create_target_machine(
-        cpu=name,
-        features=features,
-        opt=2,
-        reloc="static" if target.name.startswith("x86") else "default",
-        codemodel="jitdefault",
-        jit=True,
-    )
+    return llvm_library.LlvmMachine(llvm_library.process_triple(), *cpu(), here=True)
 
 
 @cache
 def _engine() -> Any:
     from llvmlite import binding
 
-    machine = target_machine()
+    target, (name, features) = binding.Target.from_triple(llvm_library.process_triple()), cpu()
+    reloc = "static" if target.name.startswith("x86") else "default"
+    machine = target.create_target_machine(name, features, reloc=reloc, codemodel="jitdefault", jit=True)
     made = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     image.outlive(made)
     return made
@@ -140,7 +122,7 @@ def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
             return int(engine.get_function_address(symbol))
 
 
-def emit(module: Any, symbol: str, few_passes: bool = False) -> bytes:
+def emit(module: llvm_library.LlvmModule, symbol: str, few_passes: bool = False) -> bytes:
     """Return the code of an optimised LLVM module with the function `symbol`, as `load` takes it.
 
     With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth.
@@ -149,7 +131,7 @@ def emit(module: Any, symbol: str, few_passes: bool = False) -> bytes:
         _switch(few_passes)
         try:
             software_fma.spell_out(module, target_machine())
-            code = bytes(target_machine().emit_object(module))
+            code = target_machine().emit_object(module)
         finally:
             if not _batches:
                 _switch(few=False)
@@ -196,57 +178,36 @@ def _switch(few: bool) -> None:
     and what finds nothing to do; or nothing of it.
     """
     if few is not bool(_switched):
-        from llvmlite import binding
-
         for switch in _LEFT_OUT if few else _LEFT_OUT.values():
-            binding.set_option("twingrad", switch)
+            llvm_library.set_option(switch)
         _switched[:] = [None] * few
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> llvm_library.LlvmModule:
     """Return LLVM IR text as a verified module for this machine."""
-    from llvmlite import binding
-
-    machine = target_machine()
-    module = binding.parse_assembly(text)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module = llvm_library.LlvmModule(text)
+    module.place(target_machine())
     module.verify()
     return module
 
 
-def optimise(module: Any) -> None:
+def optimise(module: llvm_library.LlvmModule) -> None:
     """Run LLVM's pipeline of level 1 on `module` in place, and make vectors of its loops.
 
     It keeps bits, because no fast-math flag is ever set. Level 3 and unrolled loops take 1.7x the time, for kernels
     that run as fast.
     """
-    from llvmlite import binding
+    from common.compiler.rare_branches import PREFIX
 
-    from common.compiler.rare_branches import inline_variants
-
-    options = binding.create_pipeline_tuning_options(speed_level=1)
-    options.loop_vectorization = options.loop_interleaving = True
-    options.loop_unrolling = False
-    options.slp_vectorization = False
-    builder = binding.create_pass_builder(target_machine(), options)
-    builder.getModulePassManager().run(module, builder)
-    inline_variants(module, builder)
+    target_machine().run(module, vectorise=True)
+    if any(function.name.startswith(PREFIX) for function in module.functions):
+        target_machine().run(module, ["AlwaysInliner"])  # variants that vectorisation left as calls
 
 
-def tidy(module: Any) -> None:
+def tidy(module: llvm_library.LlvmModule) -> None:
     """Do in place what code generation does not do, to a module whose loops are vectors already or gain nothing.
 
     A tenth of the time of `optimise`. Nothing that it leaves out costs calls or kernels a measurable time
     (`benchmarks/gates/test_call.py`, `benchmarks/gates/test_rows.py`).
     """
-    from llvmlite import binding
-    from llvmlite.binding import newpassmanagers
-
-    builder = binding.create_pass_builder(target_machine(), binding.create_pipeline_tuning_options(speed_level=1))
-    passes = newpassmanagers.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
+    target_machine().run(module, ["AlwaysInliner", "GlobalDCE", "SROA", "InstCombine", "SimplifyCFG"])

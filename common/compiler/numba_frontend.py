@@ -36,6 +36,7 @@ from common.compiler.intrinsics import (
     scalar_intrinsic,
     words,
 )
+from common.compiler.llvm_library import LlvmModule
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.numba_contexts import contexts
 
@@ -176,8 +177,6 @@ def lower_kernel(function: Callable[..., int], symbol: str) -> Any:
 
 
 def _lower(function: Callable[..., int], symbol: str, typing_context: Any, target_context: Any) -> Any:
-    from llvmlite import binding
-
     flags = _flags()
     state = StateDict(
         typingctx=typing_context,
@@ -210,10 +209,10 @@ def _lower(function: Callable[..., int], symbol: str, typing_context: Any, targe
         with state.targetctx.push_code_library(library):
             _Lower(state.targetctx, library, description, state.func_ir, metadata={}).lower()
     (lowered,) = library.modules
-    module = binding.parse_assembly(str(lowered))
+    module = LlvmModule(str(lowered))
     module.verify()
     for linked in library.linked:
-        module.link_in(linked._get_module_for_linking(), preserve=True)
+        module.link_in(LlvmModule(str(linked._get_module_for_linking())))
     return module
 
 

@@ -4,7 +4,7 @@
 function that returns its second operand unless |x| is above a bound. LLVM may not vectorise the branch inside,
 but the function names variants of itself for vectors (LLVM's "vector-function-abi-variant"): the vectoriser
 widens the loop with them. A variant tests all lanes at once and goes on; only if one of them is beyond the bound
-are the lanes taken one by one. The variants are inlined after vectorisation (`inline_variants`), so that the
+are the lanes taken one by one. The variants are inlined after vectorisation, so that the
 loop pays for two comparisons and a branch that is never taken.
 
 What takes lanes one by one has machine code of its own if the definition has an attribute ``apart``, the symbol of the
@@ -19,7 +19,7 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["PREFIX", "define_each", "emit_beyond", "emit_lookup", "has_fixed_names", "inline_variants"]
+__all__ = ["PREFIX", "define_each", "emit_beyond", "emit_lookup", "has_fixed_names"]
 
 PREFIX = "tw_beyond"
 _LANES = (2, 4, 8, 16)
@@ -84,22 +84,6 @@ def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...]
         data.linkage, data.global_constant = "internal", True
         data.initializer = ir.Constant(kind, list(table))
     return builder.load(builder.gep(data, [ir.Constant(_WORD, 0), index], inbounds=True))
-
-
-def inline_variants(module: Any, builder: Any) -> None:
-    """Inline the variants that vectorisation left as calls, in an optimised LLVM module.
-
-    Parameters
-    ----------
-    module : llvmlite.binding.ModuleRef
-    builder : llvmlite.binding.PassBuilder
-    """
-    from llvmlite.binding import newpassmanagers
-
-    if any(function.name.startswith(PREFIX) for function in module.functions):
-        passes = newpassmanagers.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.run(module, builder)
 
 
 def _function(module: ir.Module, name: str, result: ir.Type, *operands: ir.Type, attributes: str) -> ir.Function:

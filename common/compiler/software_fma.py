@@ -20,9 +20,9 @@ from __future__ import annotations
 import re
 import struct
 from abc import ABC, abstractmethod
-from typing import Any
+from functools import cache
 
-from common.core.weak import WhileKeysLive
+from common.compiler.llvm_library import LlvmMachine, LlvmModule
 
 _PROBE = """
 declare float @llvm.fma.f32(float, float, float)
@@ -35,41 +35,33 @@ _INTRINSIC = re.compile(r"llvm\.fma\.(?:v(\d+))?f(32|64)")
 _SPLIT, _LARGE, _SMALL = float(2**27 + 1), 2.0**990, 2.0**-960
 
 
-def spell_out(module: Any, machine: Any) -> None:
+def spell_out(module: LlvmModule, machine: LlvmMachine) -> None:
     """Define in a module, ready for the emission of code, the fused multiply-adds that the processor lacks."""
-    names = [f.name for f in module.functions if _INTRINSIC.fullmatch(f.name)]
-    if not names or _has_instruction(machine):
+    fused = {f: found for f in module.functions if (found := _INTRINSIC.fullmatch(f.name))}
+    if not fused or _has_instruction(machine):
         return
-    from llvmlite import binding
-
-    texts, counts = [], set[int]()
-    for name in names:
-        own = name.replace("llvm.fma", "twingrad_fma").replace(".", "_")
-        module.get_function(name).name = own
-        count, bits = _INTRINSIC.fullmatch(name).groups()  # type: ignore[union-attr]
+    texts, counts, own = [], set[int](), set[str]()
+    for function, found in fused.items():
+        name = function.name.replace("llvm.fma", "twingrad_fma").replace(".", "_")
+        function.name, (count, bits) = name, found.groups()
+        own.add(name)
         counts.add(int(count or 0))
-        texts.append((FusedSingle if bits == "32" else FusedDouble)(own, int(count or 0)).text())
+        texts.append((FusedSingle if bits == "32" else FusedDouble)(name, int(count or 0)).text())
     texts += [f"declare i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1>)" for n in counts if n]
-    made = binding.parse_assembly("declare double @llvm.fma.f64(double, double, double)\n" + "\n".join(texts))
-    made.triple, made.data_layout = module.triple, module.data_layout
+    made = LlvmModule("declare double @llvm.fma.f64(double, double, double)\n" + "\n".join(texts))
+    made.place(machine)
     module.link_in(made)
-    for name in names:
-        module.get_function(name.replace("llvm.fma", "twingrad_fma").replace(".", "_")).linkage = "internal"
+    for function in module.functions:
+        if function.name in own:
+            function.make_internal()
 
 
-_known: WhileKeysLive[Any, bool] = WhileKeysLive()
-
-
-def _has_instruction(machine: Any) -> bool:
+@cache
+def _has_instruction(machine: LlvmMachine) -> bool:
     """Whether code for a target machine calls no function for a fused multiply-add."""
-    known = _known.get(machine)
-    if known is not None:
-        return known
-    from llvmlite import binding
-
-    probe = binding.parse_assembly(_PROBE)
-    probe.triple = machine.triple
-    return _known.put(machine, "fmaf" not in machine.emit_assembly(probe))
+    probe = LlvmModule(_PROBE)
+    probe.place(machine)
+    return "fmaf" not in machine.emit_assembly(probe)
 
 
 class FusedText(ABC):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from common.compiler import compile as kernels
-from common.compiler import llvm_engine, software_fma
+from common.compiler import llvm_engine, llvm_library, software_fma
 from common.compiler.machine_functions import PREFIX
 
 WAYS = "portable", "native", "baseline", "arm64"
@@ -50,29 +50,21 @@ class KernelTarget(NamedTuple):
 
     suffix: str
     name: str
-    machine: Any
+    machine: llvm_library.LlvmMachine
 
 
 def targets_of(cpu: str) -> list[KernelTarget]:
     """The kinds of code that a library has, the most modest first; `cpu` is one of `WAYS`."""
-    from llvmlite import binding
-
-    llvm_engine.target_machine()
     if cpu == "arm64":
-        binding.initialize_all_targets()
-        binding.initialize_all_asmprinters()
-    triple = binding.Target.from_triple(ARM64 if cpu == "arm64" else binding.get_process_triple())
+        llvm_library.initialise_all()
+    triple = ARM64 if cpu == "arm64" else llvm_library.process_triple()
     made = {"_own": llvm_engine.cpu()}
-    if triple.name.startswith("x86-64") and cpu != "native":
+    if triple.startswith("x86_64") and cpu != "native":
         made = {suffix: (name, "") for suffix, name in LEVELS.items() if cpu == "portable" or suffix == "_v2"}
     elif cpu in ("baseline", "arm64"):
         made = {"_own": ("", "")}
     return [
-        KernelTarget(
-            suffix,
-            name or "generic",
-            triple.create_target_machine(cpu=name, features=features, opt=2, reloc="pic", codemodel="default"),
-        )
+        KernelTarget(suffix, name or "generic", llvm_library.LlvmMachine(triple, name, features, here=False))
         for suffix, (name, features) in made.items()
     ]
 
@@ -92,14 +84,14 @@ def objects_of(sources: Sequence[tuple[str, str]], target: KernelTarget) -> list
     return codes
 
 
-def _emitted(module: Any, target: KernelTarget, complete: bool, needed: dict[str, None]) -> bytes:
+def _emitted(module: llvm_library.LlvmModule, target: KernelTarget, complete: bool, needed: dict[str, None]) -> bytes:
     (llvm_engine.tidy if complete else llvm_engine.optimise)(module)
-    module.triple, module.data_layout = target.machine.triple, str(target.machine.target_data)
+    module.place(target.machine)
     needed.update(dict.fromkeys(kernels.externals(module)))
     for function in (*module.functions, *module.global_variables):
-        if function.name.startswith("twingrad") and function.linkage.name not in ("internal", "private"):
-            function.visibility = "hidden"
+        if function.name.startswith("twingrad") and not function.is_internal:
+            function.hide()
         if function.name.startswith(PREFIX):
             function.name += target.suffix
     software_fma.spell_out(module, target.machine)
-    return bytes(target.machine.emit_object(module))
+    return target.machine.emit_object(module)

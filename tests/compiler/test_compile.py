@@ -11,7 +11,7 @@ import pytest
 
 from common.compiler import compile as compile_module
 from common.compiler import environment_stamp as stamp_module
-from common.compiler import llvm_engine
+from common.compiler import llvm_engine, llvm_library
 from common.compiler.compile import add_namespace, compile_kernel, define_scalar, llvm_text, make_key
 from common.compiler.primitives import evaluate
 from common.core.errors import CompileError
@@ -264,10 +264,8 @@ def test_files_that_decide_what_kernels_mean_are_looked_at_once(monkeypatch):
 
 
 def test_kernels_of_a_batch_throw_the_switches_of_llvm_once(monkeypatch):
-    from llvmlite import binding
-
-    module, thrown, throw = llvm_engine.parse("define i32 @f() {\n ret i32 0\n}\n"), [], binding.set_option
-    monkeypatch.setattr(binding, "set_option", lambda name, option: thrown.append(option) or throw(name, option))
+    module, thrown, throw = llvm_engine.parse("define i32 @f() {\n ret i32 0\n}\n"), [], llvm_library.set_option
+    monkeypatch.setattr(llvm_library, "set_option", lambda option: thrown.append(option) or throw(option))
     with llvm_engine.batch():
         for few in (True, True, False, True):
             llvm_engine.emit(module, "f", few)

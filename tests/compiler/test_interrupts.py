@@ -1,4 +1,4 @@
-"""Ctrl-C while a kernel is compiled: llvmlite frees its objects in finalisers, where an interrupt would be lost."""
+"""Ctrl-C while a kernel is compiled: modules of LLVM are freed in finalisers, where an interrupt would be lost."""
 
 import os
 import signal
@@ -6,10 +6,9 @@ import threading
 
 import numpy as np
 import pytest
-from llvmlite import binding
-from llvmlite.binding import ffi
 
 import static
+from common.compiler.llvm_library import LlvmModule
 from common.core.interrupts import heard_later
 
 
@@ -28,15 +27,15 @@ def handler():
 @pytest.mark.parametrize("compiler", ["llvm", "numba"])
 def test_a_press_inside_a_finaliser_of_the_compiler_is_heard(monkeypatch, tmp_path, compiler):
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
-    pressed, close = [], ffi.ObjectRef.close
+    pressed, free = [], LlvmModule.__del__
 
-    def closing(self):
-        if not pressed and isinstance(self, binding.PassBuilder):
+    def freeing(self):
+        if not pressed:
             pressed.append(1)
             press()
-        close(self)
+        free(self)
 
-    monkeypatch.setattr(ffi.ObjectRef, "close", closing)
+    monkeypatch.setattr(LlvmModule, "__del__", freeing)
     number = 1.0 + np.random.default_rng().random()
     f = static.function(lambda x: (x * number).tanh() + x, compiler=compiler)
     with pytest.raises(KeyboardInterrupt):

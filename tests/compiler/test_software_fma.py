@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
-from common.compiler import llvm_engine, software_fma
+from common.compiler import llvm_library, software_fma
 
 CODE = """
 declare {kind} @{name}({kind}, {kind}, {kind})
@@ -28,9 +28,7 @@ N, SPECIAL = 240, (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan)
 
 
 def machine(cpu):
-    llvm_engine.target_machine()
-    triple = binding.Target.from_triple(binding.get_process_triple())
-    return triple.create_target_machine(cpu=cpu, opt=2, reloc="static", codemodel="jitdefault", jit=True)
+    return llvm_library.LlvmMachine(llvm_library.process_triple(), cpu, "", here=True)
 
 
 def fused(bits, count):
@@ -38,11 +36,15 @@ def fused(bits, count):
     target = machine("x86-64-v2" if ON_X86 else "")
     element = "float" if bits == 32 else "double"
     kind, name = (f"<{count} x {element}>", f"llvm.fma.v{count}f{bits}") if count else (element, f"llvm.fma.f{bits}")
-    module = binding.parse_assembly(CODE.format(kind=kind, name=name))
-    module.triple, module.data_layout = target.triple, str(target.target_data)
+    module = llvm_library.LlvmModule(CODE.format(kind=kind, name=name))
+    module.place(target)
     software_fma.spell_out(module, target)
     module.verify()
-    engine = binding.create_mcjit_compiler(module, target)
+    theirs = binding.Target.from_triple(target.triple)
+    theirs = theirs.create_target_machine(
+        "x86-64-v2" if ON_X86 else "", reloc="static", codemodel="jitdefault", jit=True
+    )
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), theirs)
     engine.finalize_object()
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(engine.get_function_address("run"))
 
@@ -127,8 +129,8 @@ def test_a_fused_multiply_add_is_rounded_once(bits, count):
 @pytest.mark.parametrize(("cpu", "own"), CPUS)
 def test_only_what_has_no_instruction_gets_them(cpu, own):
     target = machine(cpu)
-    module = binding.parse_assembly(CODE.format(kind="<16 x float>", name="llvm.fma.v16f32"))
-    module.triple, module.data_layout = target.triple, str(target.target_data)
+    module = llvm_library.LlvmModule(CODE.format(kind="<16 x float>", name="llvm.fma.v16f32"))
+    module.place(target)
     software_fma.spell_out(module, target)
     assert any(f.name == "twingrad_fma_v16f32" for f in module.functions) == own
     assert "fmaf" not in target.emit_assembly(module)
