@@ -81,6 +81,11 @@ def keep_together() -> None:
     _apart = False
 
 
+def is_apart() -> bool:
+    """Whether ready-made entries of this process are not entries of the cache."""
+    return _apart
+
+
 def _folder(ready_made: bool) -> Path:
     return (ready_made_directory() if ready_made and _apart else None) or directory()
 

@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 
 from common.compiler import primitives
-from common.compiler.llvm_primitives import OneByOne
 from common.compiler.machine_functions import MachineFunction
+from common.compiler.module_text import INVARIANT, machine_text
 from common.compiler.operands import Operands
-from common.compiler.registers import BOOL, DTYPES, INT64, WORDS, ArrayKind, Refused, Register, constant, widens
+from common.compiler.registers import (
+    BOOL,
+    DTYPES,
+    INT64,
+    WORDS,
+    ArrayKind,
+    OneByOne,
+    Refused,
+    Register,
+    constant,
+    widens,
+)
 
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr"}
@@ -244,9 +255,15 @@ class Expressions(Operands):
         if len(dtypes) > 1 or not dtypes <= {*function.dtypes}:
             raise Refused(f"{function.name} of {', '.join(sorted(map(str, dtypes)))}")
         dtype = next(iter(dtypes), None)
-        made = function.in_module(self.module, dtype)
+        made = machine_text(function, dtype, self.module.texts)
+        if made is not None:
+            self.module.add(made.symbols)
+            called, returned = made.name, made.result
+        else:
+            defined = function.in_module(self.module.instructions, dtype)
+            called, returned = defined.name, defined.ftype.return_type
         passed += [f"i64 {number}" for number in function.extra]
-        call = f'call {made.ftype.return_type} @"{made.name}"({", ".join(passed)})'
+        call = f'call {returned} @"{called}"({", ".join(passed)})'
         if not function.result:
             self.line(call)
             return None
@@ -263,9 +280,7 @@ class Expressions(Operands):
         if isinstance(table.kind, ArrayKind):
             raise Refused("the addresses of buffers are in bufs")
         address = self.element(table, constant(slot, INT64))
-        return Register(
-            self.register(f"load ptr, ptr {address}, !invariant.load {self.invariant}"), ArrayKind(dtype, slot)
-        )
+        return Register(self.register(f"load ptr, ptr {address}, !invariant.load {INVARIANT}"), ArrayKind(dtype, slot))
 
     def _address(self, nodes: list[ast.expr]) -> Register:
         buffer, index = nodes

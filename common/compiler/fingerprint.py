@@ -7,6 +7,7 @@ import marshal
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -14,7 +15,9 @@ import numpy as np
 
 _PLAIN = (int, float, bool, str, bytes, type(None), np.dtype, np.generic)
 # Every key covers what these define: Python and numpy by version, the package by the contents of its files.
-_STABLE = re.compile(r"(builtins|math|operator|numpy|common\.(native|kernels|ops|numerics))(\.|$)")
+_STABLE = re.compile(
+    r"(builtins|math|operator|importlib|numpy|common\.(compiler|kernels|ops|runtime|core\.numerics))(\.|$)"
+)
 
 
 def global_names(code: CodeType) -> set[str]:
@@ -38,8 +41,18 @@ def fingerprint(function: Callable[..., Any]) -> str:
     >>> first == fingerprint(lambda x: x * scale)
     False
     """
+    return certain_fingerprint(function) or hashlib.sha256(os.urandom(16)).hexdigest()
+
+
+def certain_fingerprint(value: Any) -> str | None:
+    """Return the fingerprint of a function, or of plain values and functions in tuples, lists and dictionaries.
+
+    None if it refers to a value whose meaning cannot be told for certain.
+    """
     digest = hashlib.sha256()
-    for part in _parts(function, set()):
+    for part in _parts(value, set()):
+        if part is None:
+            return None
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()
 
@@ -50,7 +63,7 @@ def _is_named(value: FunctionType | BuiltinFunctionType | type) -> bool:
     return unique and isinstance(value.__module__, str) and bool(_STABLE.match(value.__module__))
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
+def _parts(value: Any, seen: set[int]) -> Iterator[bytes | None]:
     if isinstance(value, FunctionType | BuiltinFunctionType | type) and _is_named(value):
         yield f"{value.__module__}.{value.__qualname__}".encode()
     elif isinstance(value, FunctionType):
@@ -63,6 +76,9 @@ def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
         used = {name: value.__globals__[name] for name in global_names(code) if name in value.__globals__}
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         yield from _parts((value.__defaults__, value.__kwdefaults__, cells, used), seen)
+    elif isinstance(value, partial):
+        yield b"partial"
+        yield from _parts((value.func, value.args, value.keywords), seen)
     elif isinstance(value, tuple | list):
         yield f"{type(value).__name__} {len(value)}".encode()
         for item in value:
@@ -76,4 +92,4 @@ def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
     elif isinstance(value, ModuleType) and _STABLE.match(value.__name__):
         yield value.__name__.encode()
     else:
-        yield os.urandom(16)
+        yield None

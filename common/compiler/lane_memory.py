@@ -7,13 +7,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
 from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
-from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant, storage
+from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
 from common.core.numerics import LANES
+
+_BRIEF = {"float": "f32", "double": "f64", "half": "f16"}
 
 
 class Written(NamedTuple):
@@ -259,16 +259,13 @@ class LaneMemory(Expressions):
 
     def _masked(self, what: str, kind: ArrayKind, lanes: int) -> str:
         """The name of LLVM's masked load, store, gather or scatter, declared."""
-        element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
-        vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
-        many = f"v{lanes}" if what in ("gather", "scatter") else ""
-        stores = what in ("store", "scatter")
-        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.{many}p0"
-        if name not in self.module.globals:
-            pointer, align = ir.PointerType(), ir.IntType(32)
-            address = ir.VectorType(pointer, lanes) if many else pointer
-            operands = [vector, address, align, mask] if stores else [address, align, mask, vector]
-            ir.Function(self.module, ir.FunctionType(ir.VoidType() if stores else vector, operands), name)
+        element, mask = storage(kind.dtype), f"<{lanes} x i1>"
+        vector, many = f"<{lanes} x {element}>", f"v{lanes}" if what in ("gather", "scatter") else ""
+        stores, address = what in ("store", "scatter"), f"<{lanes} x ptr>" if many else "ptr"
+        name = f"llvm.masked.{what}.v{lanes}{_BRIEF.get(element, element)}.{many}p0"
+        operands = [vector, address, "i32", mask] if stores else [address, "i32", mask, vector]
+        declaration = f'declare {"void" if stores else vector} @"{name}"({", ".join(operands)})'
+        self.module.add([(name, declaration)])
         return name
 
 

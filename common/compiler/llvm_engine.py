@@ -173,6 +173,11 @@ def batch() -> Iterator[None]:
                 _switch(few=False)
 
 
+def is_batch() -> bool:
+    """Whether this is a block of `batch`."""
+    return bool(_batches)
+
+
 def _switch(few: bool) -> None:
     """Leave out the choice of new induction variables, and orders of instructions, which processors find themselves;
     and what finds nothing to do; or nothing of it.

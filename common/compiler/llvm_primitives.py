@@ -13,9 +13,10 @@ import numpy as np
 from llvmlite import ir
 
 from common.compiler.rare_branches import emit_beyond, emit_lookup
+from common.compiler.registers import OneByOne
 from common.compiler.scalar_value import ScalarValue
 
-__all__ = ["LlvmValue", "OneByOne", "emit_scalar", "llvm_type"]
+__all__ = ["LlvmValue", "emit_scalar", "llvm_type"]
 
 _BOOL = np.dtype(np.bool_)
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
@@ -109,10 +110,6 @@ class _Splat(ir.Constant):  # type: ignore[misc]
 
     def _get_reference(self) -> str:
         return f"splat ({self.scalar})"
-
-
-class OneByOne(Exception):
-    """A definition has no form for vectors."""
 
 
 class LlvmValue(ScalarValue):

@@ -42,6 +42,15 @@ class MachineFunction(NamedTuple):
         symbol = f"{PREFIX}.{self.name}.{dtype}"
         return module.globals.get(symbol) or ir.Function(module, self._type(dtype), symbol)
 
+    def declaration(self, dtype: np.dtype[Any] | None) -> tuple[str, str, str]:
+        """Symbol, LLVM type of the result, and declaration of one with code of its own."""
+        from common.compiler.registers import storage
+
+        symbol = f"{PREFIX}.{self.name}.{dtype}"
+        result = {"": "void", "word": "i64"}.get(self.result) or storage(np.dtype(dtype))
+        kinds = ["i64" if letter == "i" else "ptr" for letter in self.pattern.replace("bi", "p")]
+        return symbol, result, f'declare {result} @"{symbol}"({", ".join([*kinds, *("i64" for _ in self.extra)])})'
+
     def _define(self, module: Any, dtype: np.dtype[Any] | None) -> Any:
         from common.compiler.llvm_primitives import llvm_type
 

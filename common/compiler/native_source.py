@@ -30,9 +30,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from common.compiler.expressions import number
+from common.compiler.known_texts import KnownTexts
+from common.compiler.module_text import ModuleText
 from common.compiler.registers import BOOL, DTYPES, INT64, ArrayKind, Refused, Register, constant, widens
 from common.compiler.syntax_tree import parts
 from common.compiler.translate import Statements
@@ -57,7 +58,7 @@ def translate_native(source: str, symbol: str, resolve: Callable[[str], Any]) ->
     Refused
         The text is no native source; the message begins with its line.
     """
-    module, constants, functions = ir.Module(symbol), dict[str, Register](), list[ast.FunctionDef]()
+    module, constants, functions = ModuleText(symbol, KnownTexts()), dict[str, Register](), list[ast.FunctionDef]()
     of_c: set[str] = set()
     for node in ast.parse(source).body:
         match node:
@@ -105,7 +106,7 @@ class _NativeFunction(Statements):
 
     def __init__(
         self,
-        module: ir.Module,
+        module: ModuleText,
         resolve: Callable[[str], Any],
         constants: dict[str, Register],
         functions: dict[str, int],

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from common.compiler.control_flow import Flow
-from common.compiler.llvm_primitives import OneByOne
-from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
-from common.compiler.scalar_text import ScalarText, define, scalar_text
+from common.compiler.definition_texts import ScalarText
+from common.compiler.module_text import INVARIANT, ModuleText, scalar_text
+from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, OneByOne, Refused, Register, llvm, storage
 
 _WHOLE = frozenset(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 
@@ -21,7 +20,7 @@ class Operands(Flow):
 
     Parameters
     ----------
-    module : an ir.Module for the functions that the kernel calls.
+    module : the functions that the kernel calls.
     resolve : ``resolve(name)``: a scalar definition or a `MachineFunction`.
     scopes : per slot that is written, and None for the others, the metadata of its accesses.
 
@@ -32,11 +31,10 @@ class Operands(Flow):
     spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
-    def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
+    def __init__(self, module: ModuleText, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
         super().__init__({"bufs": Register("%bufs", WORDS), "args": Register("%args", WORDS)})
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
-        self.invariant = module.add_metadata([]).get_reference()
         self.calls, self.cost, self.complete, self.whole, self.long = 0, 0, True, False, False
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
         self.spans: dict[tuple[str, str], int] = {}
@@ -55,7 +53,7 @@ class Operands(Flow):
         address, kind = self.element(container, index), container.kind
         if not isinstance(kind, ArrayKind):
             # without this a store to any buffer would make LLVM load the sizes again in every iteration
-            return Register(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
+            return Register(self.register(f"load i64, ptr {address}, !invariant.load {INVARIANT}"), INT64)
         stored = storage(kind.dtype)
         loaded = self.register(f"load {stored}, ptr {address}{self._access(kind)}")
         if kind.dtype == BOOL:
@@ -123,9 +121,12 @@ class Operands(Flow):
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int, numbers: tuple[bool, ...]
     ) -> tuple[str | ScalarText, np.dtype[Any], int]:
         """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
-        known = scalar_text(definition, dtypes, lanes, numbers, self.whole)
+        known = scalar_text(definition, dtypes, lanes, numbers, self.whole, self.module.texts)
         if known is None:
-            function, dtype = define(self.module, name, definition, dtypes, lanes, numbers, self.whole)
+            from common.compiler.definition_code import define
+
+            module = self.module.instructions
+            function, dtype = define(module, name, definition, dtypes, lanes, numbers, self.whole)
             return name, dtype, sum(len(block.instructions) for block in function.blocks)
-        known.put_into(self.module, name)
-        return name if known.lines is None else known, known.dtype, known.cost
+        self.module.define(name, known)
+        return name if known.lines is None else known, np.dtype(known.dtype), known.cost

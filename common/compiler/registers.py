@@ -29,6 +29,10 @@ class Refused(Exception):
     """A text is not kernel source; the message says why."""
 
 
+class OneByOne(Exception):
+    """A definition has no form for vectors."""
+
+
 class ArrayKind(NamedTuple):
     """The kind of an array: elements of a dtype at the address in ``bufs[slot]``."""
 

@@ -17,17 +17,22 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-
 from common.compiler.expressions import buffer_of
+from common.compiler.known_texts import KnownTexts
 from common.compiler.llvm_engine import cpu
+from common.compiler.module_text import ModuleText
 from common.compiler.registers import INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
 from common.compiler.vectors import Vectors
 
 
 def translate(
-    source: str, symbol: str, resolve: Callable[[str], Any], one_program: bool = False, here: bool = False
+    source: str,
+    symbol: str,
+    resolve: Callable[[str], Any],
+    one_program: bool = False,
+    here: bool = False,
+    texts: KnownTexts | None = None,
 ) -> tuple[str, bool]:
     """Return the text of an LLVM module that defines a kernel, and whether its loops are vectors, or gain nothing.
 
@@ -41,21 +46,22 @@ def translate(
         condition depend on each other: LLVM's pipeline takes more than half of the time to compile it, for code that
         is as fast. What follows the form for the sizes of the traced call is written in the shortest way.
     here : whether it will run on this machine, and may have any of its instructions.
+    texts : what is known of definitions, see `common.compiler.known_texts`; what was not known is added.
 
     Raises
     ------
     Refused
         The text is no kernel source; the message begins with its line.
     """
-    tree = ast.parse(source)
+    tree, texts = ast.parse(source), texts or KnownTexts()
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
-            kernel = _KernelWriter(function, symbol, resolve, vectors=True)
+            kernel = _KernelWriter(function, symbol, resolve, texts, vectors=True)
             kernel.whole = here and "+avx512vl" in cpu()[1]
             kernel.one_program, kernel.has_masks = one_program, one_program and kernel.whole
             text = kernel.text(function, symbol)
             if not kernel.complete:
-                text = _KernelWriter(function, symbol, resolve, vectors=False).text(function, symbol)
+                text = _KernelWriter(function, symbol, resolve, texts, vectors=False).text(function, symbol)
             return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
 
@@ -68,7 +74,7 @@ class Statements(Vectors):
     """Writes statements; `vectors` says whether loops are written with vectors where that is possible."""
 
     def __init__(
-        self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str], vectors: bool
+        self, module: ModuleText, resolve: Callable[[str], Any], scopes: dict[int | None, str], vectors: bool
     ) -> None:
         super().__init__(module, resolve, scopes)
         self._loop_number, self.one_program = 0, False
@@ -209,10 +215,11 @@ class Statements(Vectors):
 
 
 class _KernelWriter(Statements):
-    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
-        module = ir.Module(symbol)
+    def __init__(
+        self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], texts: KnownTexts, vectors: bool
+    ) -> None:
         scopes, lines = _scopes(symbol, _written(function))
-        super().__init__(module, resolve, scopes, vectors)
+        super().__init__(ModuleText(symbol, texts), resolve, scopes, vectors)
         self.notes += lines
 
     def text(self, function: ast.FunctionDef, symbol: str) -> str:

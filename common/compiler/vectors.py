@@ -29,8 +29,7 @@ import numpy as np
 
 from common.compiler.control_flow import BasicBlock
 from common.compiler.lane_memory import LaneState, Written, accumulators, lane_of, overlap, written
-from common.compiler.llvm_primitives import OneByOne
-from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm
+from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Refused, Register, constant, llvm
 from common.compiler.several_vectors import SeveralVectors
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES

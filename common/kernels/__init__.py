@@ -8,7 +8,11 @@ from common.compiler.llvm_engine import define_in
 
 def _provide(name: str) -> Any:
     """Functions that kernel source may call beyond scalar operations; asked for only while a kernel is compiled."""
-    from common.kernels.arrays.row_functions import NAMESPACE
+    from common.kernels.arrays import row_functions
+
+    if name in row_functions.NAMESPACE:
+        return row_functions.NAMESPACE[name]
+    from common.kernels.arrays.array_functions import NAMESPACE
 
     return NAMESPACE.get(name)
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from common.compiler.compile import batch
 from common.compiler.host_kernels import MARK
-from common.compiler.llvm_engine import batch
 from common.runtime.program_plan import ProgramPlan
 from static.graph import Node
 from static.lowering.ir.control_steps import Act

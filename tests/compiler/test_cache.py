@@ -181,7 +181,7 @@ def test_what_names_an_op_of_a_users_is_not_the_packages(fresh_cache, beside):
 """
     compile_kernel(source, "test_doubled", ready_made=True)
     assert entries(fresh_cache) == [f"{make_key(source)}.kernel"]
-    assert not beside.exists()
+    assert not beside.exists() or entries(beside) == []
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o500])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dynamic  # noqa: F401  (installs the operators of tensors, without which every test fails)
+from common.compiler.disk_cache import keep_together
 from common.control.body import Body
 from common.core.op import REGISTRY
 from common.core.sizes import same, same_shape
@@ -355,6 +356,7 @@ def main(name: str = "") -> int:
         check()
         return 0
     mutation = MUTATIONS[name]
+    keep_together()
     mutation.apply()
     try:
         run_test(mutation)

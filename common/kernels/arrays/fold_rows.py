@@ -72,13 +72,18 @@ def _number(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
 
 SUM = RowFold("sum", add, 0)
 PRODUCT = RowFold("product", multiply, 1, together=4)
-OF_FLOATS = {
-    "squares": RowFold("squares", add, 0, lambda b, v: b.fmul(v, v)),
-    "magnitudes": RowFold("magnitudes", add, 0, _magnitude),
-    "cubes": RowFold("cubes", add, 0, _cube),
-    "numbers": RowFold("numbers", add, 0, _number),
+FOLDS = {
+    how.name: how
+    for how in (
+        SUM,
+        PRODUCT,
+        RowFold("squares", add, 0, lambda b, v: b.fmul(v, v)),
+        RowFold("magnitudes", add, 0, _magnitude),
+        RowFold("cubes", add, 0, _cube),
+        RowFold("numbers", add, 0, _number),
+    )
 }
-"""Sums of functions of floats, by their names in `common.kernels.arrays.mapped_sums`."""
+"""Folds by their names: sums of functions of floats as in `common.kernels.arrays.mapped_sums`."""
 
 
 def fold_block(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
