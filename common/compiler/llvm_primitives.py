@@ -19,6 +19,7 @@ from common.compiler.scalar_value import ScalarValue
 __all__ = ["LlvmValue", "emit_scalar", "llvm_type"]
 
 _BOOL = np.dtype(np.bool_)
+_INT32 = np.dtype(np.int32)
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _WHOLE_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^": "xor"}
 _TYPES: dict[np.dtype[Any], ir.Type] = {
@@ -349,6 +350,11 @@ class LlvmValue(ScalarValue):
     def _truncated(self, target: np.dtype[Any]) -> LlvmValue:
         """``llvm.fptosi.sat``, which LLVM would compute lane by lane: convert what is in range, and choose the rest."""
         info, bound = np.iinfo(target), 2.0 ** (8 * target.itemsize - 1)
+        if target.itemsize < 4:  # whose ends are floats, and integers of 32 bits
+            inside = (self > float(info.min)).select(self, float(info.min))
+            inside = (inside < float(info.max)).select(inside, float(info.max))
+            whole = self._new(self._builder.fptosi(inside.ir, self._type(_INT32)), _INT32)
+            return (self != self).select(0, whole.convert(target))
         inside = (self > -bound).select(self, -bound)
         last = float(np.nextafter(self.dtype.type(bound), self.dtype.type(0)))
         inside = (inside < last).select(inside, last)
@@ -366,7 +372,7 @@ class LlvmValue(ScalarValue):
         build, kind, unsigned = self._builder, self._type(target), self.dtype.kind in "ub"
         if self._float and target.kind == "f":
             return self._new((build.fpext if target.itemsize == 8 else build.fptrunc)(self.ir, kind), target)
-        if self._float and self._lanes > 1 and target.kind == "i" and target.itemsize >= 4:
+        if self._float and self._lanes > 1 and (target.kind == "i" or target.itemsize < 4):
             return self._truncated(target)
         if self._float:
             return self._call(f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat", [target, self.dtype], target)

@@ -18,7 +18,6 @@ from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
-from common.evaluate.kinds import where_they_lie
 from common.kernels.arrays import mapped_sums
 from common.runtime.builtins import make_elementwise
 from common.runtime.call_text import MAX_INPUTS
@@ -98,6 +97,8 @@ def fused(root: Any) -> Fused | None:
     loops: dict[str, Any] = {}
 
     def run(*arrays: Any) -> Any:
+        from common.evaluate.layouts import where_they_lie
+
         found = where_they_lie(arrays, classes, shape, ints)
         if found is None:
             return one_by_one(*arrays)
@@ -126,9 +127,11 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         return None
     if root.spec.dtype != spec.dtype:
         return None
+    from common.evaluate import reduction_kernels
+
     shape, dtype = root.spec.shape, spec.dtype
     by_rows, by_columns = dims == tuple(range(dims[0], len(shape))), dims == tuple(range(len(dims)))
-    parts = None if by_rows or by_columns else eager_kernels.channels(shape, dims)
+    parts = None if by_rows or by_columns else reduction_kernels.channels(shape, dims)
     if not (by_rows or by_columns or parts) or 0 in shape:
         return None
     program, inputs, _ = collected(root)
@@ -143,7 +146,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         return None
     body, letters = expressions(program, dtype), "".join(map(str, classes))
     if parts is not None:
-        builtin, run = eager_kernels.sum_of_channels(body, letters, shape, parts, dtype, spec.shape)
+        builtin, run = reduction_kernels.sum_of_channels(body, letters, shape, parts, dtype, spec.shape)
         return Fused(builtin or run, run, inputs)
     ints: tuple[int, ...]
     summed = math.prod(shape[d] for d in dims)
@@ -154,7 +157,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
         source, name = mapped_sums.expression_columns_source(body, dtype, letters), "expression_cols"
         ints = (1, summed, others)
     held = dtype.itemsize * mapped_sums.scratch("expression", summed, 0 if by_rows else others)
-    builtin, run = eager_kernels.with_scratch(
+    builtin, run = reduction_kernels.with_scratch(
         source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held, False
     )
     return Fused(builtin or run, run, inputs)

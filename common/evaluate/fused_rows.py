@@ -17,6 +17,7 @@ import numpy as np
 from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
+from common.evaluate import reduction_kernels
 from common.evaluate.fused_columns import FusedColumns, buffers, columns_beside, in_blocks
 from common.evaluate.fused_lines import NUMBERS, DelayedOp, Fused, argument, is_costly
 from common.kernels.arrays import shared_parts
@@ -111,7 +112,7 @@ def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) ->
     dtypes = (dtype,) * (len(classes) + len(also) + 2 * len(sums))
     ints = (rows, columns) if beside else (rows, columns, WHOLE)
     held *= 1 if beside else PARTS
-    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, ints, held, False)
+    builtin, run = reduction_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, ints, held, False)
     return Fused(builtin or run, run, found.inputs)
 
 

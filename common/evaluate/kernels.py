@@ -17,14 +17,11 @@ from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, 
 from common.core.dtypes import number_spec
 from common.core.op import REGISTRY
 from common.core.spec import Spec
-from common.kernels.arrays import copying, mapped_sums, sums
-from common.kernels.arrays.reducers import REDUCERS
-from common.kernels.arrays.shared_parts import PARTS, WHOLE
+from common.kernels.arrays import copying
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
 from common.runtime.call_text import MAX_INPUTS
 
 Builtin = Callable[..., Any]
-_dense = np.ascontiguousarray
 _empty = np.empty
 
 
@@ -108,46 +105,50 @@ def scratch(size: int) -> np.ndarray:
     return _scratch
 
 
+Dtypes = tuple[np.dtype, ...]
+
+
 @cache
-def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
+def fast(name: str, dtypes: Dtypes, out_dtype: np.dtype, wanted: Dtypes = ()) -> Builtin:
     """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
-    full = loop_address(name, dtypes, out_dtype, "f" * len(dtypes))
-    if len(dtypes) != 2:
-        return make_elementwise(dtypes, out_dtype, full)
-    left = loop_address(name, dtypes, out_dtype, "sf")
-    right = loop_address(name, dtypes, out_dtype, "fs")
-    return make_elementwise(dtypes, out_dtype, full, left, right)
+    layouts = ["f" * len(dtypes), *(("sf", "fs") if len(dtypes) == 2 else ())]
+    return make_elementwise(dtypes, out_dtype, *[loop_address(name, dtypes, out_dtype, k, wanted) for k in layouts])
 
 
 @cache
-def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
+def same_shape(name: str, dtypes: Dtypes, out_dtype: np.dtype, wanted: Dtypes = ()) -> Builtin:
     """The builtin for operands of one shape only, so that its result needs no un-broadcasting."""
-    return make_elementwise(dtypes, out_dtype, loop_address(name, dtypes, out_dtype, "f" * len(dtypes)))
+    return make_elementwise(dtypes, out_dtype, loop_address(name, dtypes, out_dtype, "f" * len(dtypes), wanted))
 
 
 @cache
-def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Builtin:
+def general(name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = ()) -> Builtin:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
-    return make_call(loop_address(name, dtypes, out_dtype, classes))
+    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted))
 
 
-def loop_address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
-    return address(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
+def loop_address(name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = ()) -> int:
+    return address(elementwise_source(name, dtypes, out_dtype, classes, wanted), f"loop_{name}")
 
 
 _TILE = 64
 """Rows and columns handled together where an operand lies by columns, so that each of its cache lines is read once."""
 
-_TURNED = 4096
-"""Elements from which on a transposed operand is worth a loop of its own: a smaller one stays in the cache."""
 
+def elementwise_source(
+    name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str, wanted: Sequence[np.dtype] = ()
+) -> str:
+    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`.
 
-def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
-    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`."""
+    Parameters
+    ----------
+    wanted : the dtype to which each operand is converted first; by default its own.
+    """
     op, last = REGISTRY.get(name), dtypes[-1]
-    operands = [f"x{i}" for i in range(len(dtypes))]
+    given = zip(dtypes, wanted or dtypes, strict=True)
+    operands: list[Any] = [f"x{i}" if x == w else Call(f"to_{w.name}", [f"x{i}"]) for i, (x, w) in enumerate(given)]
     known = {}
-    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhkw"):
+    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhkw") and type(operands[-1]) is str:
         for value in op.versions if op is not None else ():
             if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
                 number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
@@ -200,21 +201,7 @@ def loop_source(
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
     count = 1 if flat else 3 if blocks else 2 + len(apart)
-    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop]).source(name)
-
-
-def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
-    """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
-    op = REGISTRY.get(name)
-    if (op is not None and op.costly) or len(shape) != 2 or prod(shape) < _TURNED:
-        return False
-    return None not in classes and rows in (shape[0], prod(shape))
-
-
-def is_turned(x: np.ndarray) -> bool:
-    """Whether an array is a contiguous matrix, transposed."""
-    flags = x.flags
-    return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
+    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop], long=True).source(name)
 
 
 def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], tuple[int, ...]]:
@@ -274,127 +261,6 @@ def class_in_blocks(have: tuple[int, ...], shape: tuple[int, ...], first: int, l
     return _IN_BLOCKS[tuple(part.pop() for part in parts)] if all(len(part) == 1 for part in parts) else None
 
 
-def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
-    """The dtype in which a reduction with a result of `dtype` computes."""
-    return dtype if REDUCERS[kind].columns else sums.extreme_dtype(dtype)
-
-
-def reduction(
-    kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
-) -> tuple[Builtin | None, Builtin]:
-    """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order.
-
-    Returns
-    -------
-    The builtin, which declines what is not contiguous, or None; and a function of any layout.
-    """
-    if not dims or 0 in out_shape:
-        return None, lambda x: _unreduced(kind, x, out_shape, dtype)
-    first, last = dims[0], dims[-1]
-    order = None
-    if kind == "sum" and (parts := channels(shape, dims)) is not None:
-        return sum_of_channels([Let("t0", "x0")], "f", shape, parts, dtype, out_shape)
-    if last - first + 1 != len(dims):
-        kept = tuple(i for i in range(len(shape)) if i not in dims)
-        order = kept + dims
-        shape, first, last = tuple(shape[i] for i in order), len(kept), len(shape) - 1
-    batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
-    by_rows = columns == 1 or rows == 0
-    name = f"{kind}_rows" if by_rows else f"{kind}_cols"
-    source = getattr(sums, f"{name}_source")(dtype)
-    kernel = compiled(source, name)
-    ints = (batch * columns, rows, WHOLE) if by_rows else (batch, rows, columns)
-    in_lanes = REDUCERS[kind].columns and not by_rows
-    lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns) if in_lanes else 0
-
-    def run(x: np.ndarray) -> np.ndarray:
-        if order is not None:
-            x = x.transpose(order)
-        out = _empty(out_shape, dtype)
-        held = (scratch(lanes),) if lanes else ()
-        kernel(_dense(x), out, *held, *ints)
-        return out
-
-    if order is not None:
-        return None, run
-    return fixed(address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
-
-
-def channels(shape: Any, dims: tuple[int, ...]) -> tuple[int, int] | None:
-    """Where the dimensions that a reduction over the first and the last ones leaves begin and end; None for others, and
-    for one channel, whose elements lie in order.
-    """
-    kept = [d for d in range(len(shape)) if d not in dims]
-    if not kept or kept[-1] - kept[0] + 1 != len(kept) or kept[0] == 0 or kept[-1] == len(shape) - 1 or 0 in shape:
-        return None
-    if prod(shape[d] for d in kept) == 1:
-        return None
-    return kept[0], kept[-1] + 1
-
-
-def sum_of_channels(
-    body: list[Let], classes: str, shape: Any, parts: tuple[int, int], dtype: np.dtype, out_shape: Any
-) -> tuple[Builtin | None, Builtin]:
-    """S of an expression over all dimensions but those of `parts`, see `mapped_sums.channels_source`."""
-    ints = prod(shape[: parts[0]]), prod(shape[parts[0] : parts[1]]), prod(shape[parts[1] :]), WHOLE
-    source = mapped_sums.channels_source(body, dtype, classes)
-    held = dtype.itemsize * ints[0] * ints[2] * PARTS
-    return with_scratch(source, "expression_channels", (dtype,) * len(classes), out_shape, dtype, ints, held, False)
-
-
-def mapped_sum(
-    element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
-) -> tuple[Builtin | None, Builtin] | None:
-    """S of a function of the elements, by name in `common.kernels.arrays.mapped_sums`, as `reduction`; None where it
-    needs a copy in order.
-    """
-    if not dims or 0 in out_shape:
-        return None
-    if dtype == out_dtype and (parts := channels(shape, dims)) is not None:
-        body = [Let("v", "x0"), Let("m", "x1"), Let("t0", mapped_sums.ELEMENTS[element].format(dtype=dtype))]
-        of_two = element in mapped_sums.OF_TWO
-        body = body if of_two else [body[0], body[2]]
-        return sum_of_channels(body, "fp" if of_two else "f", shape, parts, dtype, out_shape)
-    if dims[-1] - dims[0] + 1 != len(dims):
-        return None
-    batch, rows = prod(shape[: dims[0]]), prod(shape[dims[0] : dims[-1] + 1])
-    columns = prod(shape[dims[-1] + 1 :])
-    by_rows = columns == 1 or rows == 0
-    make, end = (mapped_sums.rows_source, "rows") if by_rows else (mapped_sums.cols_source, "cols")
-    source, name = make(element, dtype, out_dtype), f"{element}_{end}"
-    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
-    held = out_dtype.itemsize * mapped_sums.scratch(element, rows, 0 if by_rows else columns)
-    inputs = 2 if element in mapped_sums.OF_TWO else 1
-    return with_scratch(source, name, (dtype,) * inputs, out_shape, out_dtype, ints, held)
-
-
-def with_scratch(
-    source: str,
-    name: str,
-    dtypes: Sequence[np.dtype],
-    shape: Any,
-    dtype: np.dtype,
-    ints: Sequence[int],
-    held: int,
-    ready_made: bool = True,
-) -> tuple[Builtin | None, Builtin]:
-    """A kernel that uses `held` bytes of scratch, as `reduction` returns it."""
-    kernel = compiled(source, name, ready_made)
-
-    def run(*operands: np.ndarray) -> np.ndarray:
-        out = _empty(shape, dtype)
-        kernel(*map(_dense, operands), out, scratch(held), *ints)
-        return out
-
-    return fixed(address(source, name, ready_made), dtypes, shape, dtype, ints, held), run
-
-
-def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:
-    """A reduction over no dimensions, or with an empty result; a sum of one element starts from +0."""
-    return np.array((x + dtype.type(0) if REDUCERS[kind].start == 0 else x), dtype).reshape(out_shape)
-
-
 __all__ = [
-    "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
-    "same_shape", "scratch", "unit_bytes",
+    "arrange", "compiled", "fast", "form_spec", "general", "same_shape", "scratch", "unit_bytes",
 ]  # fmt: skip

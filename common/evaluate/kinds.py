@@ -6,9 +6,8 @@ contiguous operands and gives None for others; `run` takes any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,16 +20,10 @@ from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.native_results import in_a_row, in_python, on_arrays, view_of
 from common.evaluate.specialise import Recipe, prepares
-from common.kernels.arrays.copying import copy_args, copy_source, reversed_source
 
 Run = Callable[..., Any]
 _empty = np.empty
-_dense = np.ascontiguousarray
 _LIMIT = 8192
-_LONG = 16
-"""Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
-_WORTH = 4096
-"""Elements from which on a loop for rows at a distance is worth its compilation: fewer are copied in order."""
 
 
 @prepares("elementwise")
@@ -46,31 +39,35 @@ def _elementwise(self: Recipe) -> None:
     self.dtype, out_dtype, _ = compute_dtypes(op, specs)
     wanted = operand_dtypes(op, specs)
     shapes = tuple(s.shape for s in specs)
-    builtin, loop = _loop(op.name, wanted, out_dtype, shapes, broadcast_shapes(*shapes, op=op.name))
-    changes = [
-        (i, partial(_number_to, d) if isinstance(form, type) else _convert(form[0], form[1], d)[1])
-        for i, (form, d) in enumerate(zip(forms, wanted, strict=True))
-        if isinstance(form, type) or form[1] != d
-    ]
-    self.casts = any(not isinstance(forms[i], type) for i, _ in changes)
-    self.builtin = None if self.casts else builtin
-    self.run = _changed(changes, loop) if changes else loop
+    given = tuple(d if isinstance(form, type) else form[1] for form, d in zip(forms, wanted, strict=True))
+    numbers = [(i, d) for i, (form, d) in enumerate(zip(forms, wanted, strict=True)) if isinstance(form, type)]
+    shape = broadcast_shapes(*shapes, op=op.name)
+    self.casts = given != wanted
+
+    def complete() -> None:
+        self.builtin, loop = _loop(op.name, given, out_dtype, shapes, shape, wanted if self.casts else ())
+        self.run = _of_arrays(numbers, loop) if numbers else loop
+
+    def first(*operands: Any) -> Any:
+        complete()
+        return self.run(*operands)
+
+    if self.casts:  # recorded, it converts by ops of their own
+        self.run = first
+    else:
+        complete()
 
 
-def _changed(changes: list[tuple[int, Run]], loop: Run) -> Run:
-    """A loop whose operands are converted first."""
+def _of_arrays(numbers: list[tuple[int, np.dtype]], loop: Run) -> Run:
+    """A loop of which some operands are Python numbers."""
 
     def run(*operands: Any) -> np.ndarray:
         arrays = list(operands)
-        for i, change in changes:
-            arrays[i] = change(arrays[i])
+        for i, dtype in numbers:
+            arrays[i] = number(arrays[i], dtype)
         return loop(*arrays)
 
     return run
-
-
-def _number_to(dtype: np.dtype, value: Any) -> np.ndarray:
-    return number(value, dtype)
 
 
 def _convert(shape: tuple[int, ...], dtype: np.dtype, target: np.dtype) -> tuple[Run | None, Run]:
@@ -79,41 +76,55 @@ def _convert(shape: tuple[int, ...], dtype: np.dtype, target: np.dtype) -> tuple
 
 @lru_cache(maxsize=_LIMIT)
 def _loop(
-    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, shapes: tuple[Any, ...], shape: tuple[int, ...]
+    name: str,
+    dtypes: tuple[np.dtype, ...],
+    out_dtype: np.dtype,
+    shapes: tuple[Any, ...],
+    shape: tuple[int, ...],
+    wanted: tuple[np.dtype, ...] = (),
 ) -> tuple[Run | None, Run]:
-    """A loop over `shape`: the builtin, which may decline, or None; and one that takes any layout."""
+    """A loop over `shape` that converts its operands: the builtin, which may decline, or None; and one that takes any
+    layout.
+    """
     builtin = None
     classes, ints = kernels.arrange(shapes, shape)
     if all(s == shape for s in shapes):
-        builtin = kernels.same_shape(name, dtypes, out_dtype)
+        builtin = kernels.same_shape(name, dtypes, out_dtype, wanted)
     elif len(shapes) == 2 and () in shapes:
-        builtin = kernels.fast(name, dtypes, out_dtype)
+        builtin = kernels.fast(name, dtypes, out_dtype, wanted)
     elif None not in classes:
-        address = kernels.loop_address(name, dtypes, out_dtype, "".join(map(str, classes)))
+        address = kernels.loop_address(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)
         numbers = [i for i, k in enumerate(classes) if k == "s"]
         units = kernels.unit_bytes(classes, ints, (*dtypes, out_dtype))
         builtin = kernels.fixed(address, dtypes, shape, out_dtype, ints, 0, numbers, units)
     loop: list[Run] = []
-    turns = kernels.may_turn(name, classes, ints[0], shape)
-    lies = where_they_lie if name not in REGISTRY or not REGISTRY[name].versions else _in_order
+    versions = name in REGISTRY and REGISTRY[name].versions  # loops that are less work for some numbers look for these
 
     def general(*arrays: np.ndarray) -> np.ndarray:
+        from common.evaluate import layouts
+
         if name == "clone":  # in one pass
-            return _copied(arrays[0], shape, out_dtype)
-        if turns and any(kernels.is_turned(x) for x in arrays):
-            letters = ["t" if kernels.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
-            call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)))
+            return layouts.copied(arrays[0], shape, out_dtype)
+        if (turned := layouts.as_it_lies(arrays, classes, shape)) is not None:
+            flat, back = turned
+            y = kernels.general(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)
+            out = _empty(flat[0].shape, out_dtype)
+            y(*flat, out, *ints)
+            return layouts.copied(out.transpose(back), shape, out_dtype)
+        if any(map(layouts.is_turned, arrays)) and layouts.may_turn(name, classes, ints[0], shape):
+            letters = ["t" if layouts.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
+            call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)), wanted)
             out = _empty(shape, out_dtype)
-            call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
+            call(*[x if k == "t" else layouts.dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
             return out
-        if found := lies(arrays, classes, shape, ints):
+        if not versions and (found := layouts.where_they_lie(arrays, classes, shape, ints)):
             lying, sizes = found
             out = _empty(shape, out_dtype)
-            kernels.general(name, dtypes, out_dtype, lying)(*arrays, out, *sizes)
+            kernels.general(name, dtypes, out_dtype, lying, wanted)(*arrays, out, *sizes)
             return out
         if not loop:
-            loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
-        dense = [_dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
+            loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes), wanted))
+        dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
         out = _empty(shape, out_dtype)
         loop[0](*dense, out, *ints)
         return out
@@ -121,111 +132,9 @@ def _loop(
     return builtin, general if builtin is None else _first(builtin, general)
 
 
-def _in_order(*given: Any) -> None:
-    """The place of `where_they_lie` for ops that are less work for some numbers, which other loops look for."""
-
-
-def where_they_lie(
-    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...], ints: Sequence[int]
-) -> tuple[str, tuple[int, ...]] | None:
-    """Classes and ints for a loop that reads large operands where they lie: in rows at a distance or of one element
-    each, or one element everywhere; None where one has to be copied in order first.
-
-    Parameters
-    ----------
-    classes, ints : as `common.evaluate.kernels.arrange` gives them.
-    """
-    if prod(shape) < _WORTH or None in classes:
-        return None
-    letters, distances, columns, as_given = "", [], 0, True
-    for x, k in zip(arrays, classes, strict=True):
-        if type(x) is not np.ndarray or not x.flags.aligned:
-            return None
-        if k != "f" or x.flags.c_contiguous:
-            if not x.flags.c_contiguous:
-                return None
-            letters += k or ""
-            as_given = as_given and k in ("f", "s")
-            continue
-        if x.shape == shape and not any(x.strides):
-            letters += "s"
-            continue
-        found = _rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
-        if found is None or columns not in (0, found[0]):
-            return None
-        columns, distance = found
-        letters += "r" if distance is None else "w"
-        distances += [] if distance is None else [distance]
-    if not set(letters) - set("fs"):
-        return letters, (prod(shape), prod(shape))
-    columns = columns or ints[1]
-    rows = prod(shape) // columns if columns >= _LONG else 0
-    if not rows or not (as_given or tuple(ints) == (rows, columns)):
-        return None
-    return letters, (rows, columns, *distances)
-
-
-@lru_cache(maxsize=_LIMIT)
-def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int | None] | None:
-    """How many elements follow each other, and how far one such row is from the next; None if that varies.
-
-    Where one element fills each row and these elements follow each other, None stands for the distance.
-    """
-    columns, d = 1, len(shape)
-    while d and (shape[d - 1] == 1 or strides[d - 1] == 0):
-        d -= 1
-        columns *= shape[d]
-    if columns > 1:
-        step = itemsize
-        for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
-            if n != 1 and stride != step:
-                return None
-            step *= n
-        return (columns, None) if d else None
-    columns, d = 1, len(shape)
-    while d and (shape[d - 1] == 1 or strides[d - 1] == columns * itemsize):
-        d -= 1
-        columns *= shape[d]
-    if not d or strides[d - 1] % itemsize:
-        return None
-    distance, rows = strides[d - 1], 1
-    for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
-        if n != 1 and stride != rows * distance:
-            return None
-        rows *= n
-    return columns, distance // itemsize
-
-
 def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """An array in order, repeated to `shape`."""
     out = _empty(shape, x.dtype)
-    np.copyto(out, x)
-    return out
-
-
-def _is_turned(x: np.ndarray) -> bool:
-    """Whether elements follow each other, forward or backward, in another dimension than the last one."""
-    steps = [abs(s) for s in x.strides]
-    return x.itemsize in steps and x.flags.aligned and not any(s % x.itemsize for s in steps)
-
-
-def _copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """A copy of an array that is not contiguous, or is repeated to `shape`; numpy goes backwards one by one, and
-    transposes one by one.
-    """
-    out = _empty(shape, dtype)
-    if x.shape == shape and out.size >= _WORTH and abs(x.strides[-1]) != dtype.itemsize and _is_turned(x):
-        ways = tuple([slice(None, None, -1 if s == -dtype.itemsize else 1) for s in x.strides])
-        source, target = x[ways], out[ways]
-        steps = ([s // dtype.itemsize for s in y.strides] for y in (source, target))
-        args = copy_args(shape, 0, next(steps), 0, next(steps))
-        kernels.compiled(copy_source(dtype), "copy")(source, target, *args)
-        return out
-    if x.shape == shape and shape and shape[-1] >= _LONG and x.strides[-1] == -dtype.itemsize:
-        forward = x[..., ::-1]
-        if forward.flags.carray:
-            kernels.compiled(reversed_source(dtype), "reversed_rows")(forward, out, prod(shape[:-1]), shape[-1])
-            return out
     np.copyto(out, x)
     return out
 
@@ -272,15 +181,17 @@ def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
 
 @prepares("reduction")
 def _reduction(self: Recipe) -> None:
+    from common.evaluate import reduction_kernels
+
     shape, dtype = self.forms[0]
     self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
-    inner = kernels.reduced_dtype(self.op.reduce, spec.dtype)
+    inner = reduction_kernels.reduced_dtype(self.op.reduce, spec.dtype)
     if self.op.reduce == "sum" and dtype != inner:
-        found = kernels.mapped_sum("wholes", shape, dtype, inner, self.attrs["dim"], spec.shape)
+        found = reduction_kernels.mapped_sum("wholes", shape, dtype, inner, self.attrs["dim"], spec.shape)
         if found is not None:
             self.builtin, self.run = found
             return
-    builtin, reduce = kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
+    builtin, reduce = reduction_kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
     if dtype == inner:
         self.builtin, self.run = builtin, reduce
         return

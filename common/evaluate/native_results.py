@@ -77,6 +77,8 @@ def _slots(call: NativeCall, every: tuple[int, ...]) -> tuple[int, ...]:
 
 def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[Spec]) -> Call:
     """The kernels one after the other, operands made contiguous first."""
+    from common.evaluate.layouts import dense
+
     every = tuple(range(inputs + len(outs)))
     steps: list[Any] = []
 
@@ -84,7 +86,7 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
         if not steps:
             steps.extend((kernels.compiled(call.source, call.name), call) for call in calls)
         results = [np.empty(spec.shape, spec.dtype) for spec in outs]
-        buffers = [*map(np.ascontiguousarray, operands), *results]
+        buffers = [*map(dense, operands), *results]
         for kernel, call in steps:
             held = (kernels.scratch(call.scratch),) if call.scratch else ()
             status = kernel(*[buffers[i] for i in (every if call.buffers is None else call.buffers)], *held, *call.ints)
@@ -104,10 +106,12 @@ def on_arrays(
     """
     if len(calls) != 1 or not host_kernels.is_host(call := calls[0]) or call.buffers:
         return None
+    from common.evaluate.layouts import dense
+
     function = host_kernels.function_of(call)
 
     def run(*operands: Any) -> Any:
-        given = function(*[x if x.flags.c_contiguous else np.ascontiguousarray(x) for x in operands])
+        given = function(*map(dense, operands))
         found = given if type(given) is tuple else (given,)
         results = [in_memory_of_its_own(y, spec, operands) for y, spec in zip(found, outs, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
@@ -119,7 +123,7 @@ def on_arrays(
         return None, run
 
     def run_small(*operands: Any) -> Any:
-        given = [np.ascontiguousarray(x) for x in operands]
+        given = [*map(dense, operands)]
         y = builtin(*given)
         if y is not None:
             return y

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
-from common.evaluate import kernels, kinds
+from common.evaluate import kinds
 from common.evaluate.immediate import run_rules, unwrapped, wrapped
 from common.evaluate.specialise import Recipe, prepares
 from common.kernels.arrays.mapped_sums import ELEMENTS
@@ -83,13 +83,15 @@ def _composite(self: Recipe) -> None:
 
 def _mapped_sum(self: Recipe) -> bool:
     """Let a composite that sums a function of its elements run as one kernel; whether there is one."""
+    from common.evaluate import reduction_kernels
+
     shape, dtype = self.forms[0]
     dims = self.attrs["dim"]
     if dtype.kind != "f" or any(form[1] != dtype for form in self.forms):
         return False
     kept = self.attrs["keepdim"]
     out_shape = tuple(1 if i in dims else n for i, n in enumerate(shape) if kept or i not in dims)
-    found = kernels.mapped_sum(self.op.reduce, shape, dtype, dtype, dims, out_shape)
+    found = reduction_kernels.mapped_sum(self.op.reduce, shape, dtype, dtype, dims, out_shape)
     if found is None:
         return False
     (self.builtin, self.run), self.spec = found, Spec(out_shape, dtype)
@@ -98,6 +100,7 @@ def _mapped_sum(self: Recipe) -> bool:
 
 def _own(self: Recipe) -> bool:
     """Let a composite run as a kernel of its own; whether there is one."""
+    from common.evaluate import reduction_kernels
     from common.evaluate.own_kernels import own_kernel
 
     found = own_kernel(self.op.reduce, self.forms, self.attrs)
@@ -106,7 +109,7 @@ def _own(self: Recipe) -> bool:
     dtypes = tuple(form[1] for form in self.forms)
     dtype = dtypes[0] if found.dtype is None else found.dtype
     held = found.held * dtype.itemsize
-    self.builtin, self.run = kernels.with_scratch(
+    self.builtin, self.run = reduction_kernels.with_scratch(
         found.source, found.name, dtypes, found.shape, dtype, found.ints, held
     )
     self.spec = Spec(found.shape, dtype)

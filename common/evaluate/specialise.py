@@ -26,7 +26,7 @@ from common.core.python_numbers import Int, Number, as_array, weak
 from common.core.rule_code import OUTPUTS
 from common.core.size_tuples import Size
 from common.core.spec import numel
-from common.runtime.apply_text import SAVES_ALL, SAVES_NONE
+from common.runtime.apply_text import CONVERTS, SAVES_ALL, SAVES_NONE
 from common.runtime.builtins import make_apply, make_finder, make_recall
 from common.runtime.tape_state import Tape
 
@@ -48,7 +48,7 @@ class Recipe:
     spec : of the result, or of each; None for a composite that has not run yet.
     dtype : in which an elementwise op computes.
     builtin : native code for operands of that dtype and of contiguous layout; gives None for others. Or None.
-    casts : whether operands are converted first.
+    casts : whether operands are converted first, which is an op of its own where gradients are recorded.
     recorded : whether the result may have a gradient.
     keeps : what a node of it saves: 0 nothing, 2 two operands as they are, -1 something else.
     plan : how a node of it is made, see `common.runtime.apply_text`; None where `applied` is to decline.
@@ -63,6 +63,7 @@ class Recipe:
     spec: Any
     dtype: Any
     builtin: Run | None
+    plan: bytes | None
     backward: Callable[..., tuple[Any, ...]]
 
     def __init__(self, op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
@@ -80,10 +81,10 @@ class Recipe:
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
         may = self.recorded if op.nout == 1 else op.differentiable
-        self.plan = None if self.casts else _plan(op, may)
+        self.plan = _plan(op, CONVERTS if may and self.casts else may)
 
 
-def _plan(op: Op, recorded: bool) -> bytes:
+def _plan(op: Op, recorded: int) -> bytes:
     outputs = next((i for i, name in enumerate(OUTPUTS, SAVES_ALL) if name in op.saves), SAVES_NONE)
     inputs, shapes = op.saved_inputs, op.saved_shapes
     return array("q", [recorded, op.kind == "view", len(inputs), *inputs, len(shapes), *shapes, outputs]).tobytes()

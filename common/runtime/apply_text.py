@@ -10,9 +10,9 @@ With READY in its table it is ``show``: f(recipe, result, *tensors) -> the same 
 the op has made already; whose memory a result shows is for the caller to note.
 
 Table: see the names below; what is in capitals there is an object, an offset in words, or an address. A plan, the
-contents of a bytes object, says how a node is made: [whether it may be, whether results may be views of the first
-operand, inputs that it saves, their positions..., inputs of which it saves the shape, their positions..., what of the
-results it saves].
+contents of a bytes object, says how a node is made: [whether it may be, or CONVERTS where converted operands need
+nodes of their own, whether results may be views of the first operand, inputs that it saves, their positions..., inputs
+of which it saves the shape, their positions..., what of the results it saves].
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ STATE = (
 TENSOR = ("payload", "_requires_grad", "grad_fn", "output_nr")
 NODE = ("number", "op", "attrs", "backward", "edges", "saved", "fit", "code", "lasti", "freed_by")
 RECIPE = ("builtin", "run", "plan", "op", "attrs", "backward", "forms")
+CONVERTS = 2
 SAVES_NONE, SAVES_ALL, SAVES_REST, SAVES_FIRST = range(4)
 
 _NAMES = (*STATE, *(f"T_{x}" for x in TENSOR), *(f"N_{x}" for x in NODE), *(f"R_{x}" for x in RECIPE))
@@ -285,12 +286,15 @@ def tensors_over(table, recipe, operand, y, node):
             return 0
     return tensors
 
-# the recipe that a key leads to; 0 if there is none that says how a node is made
-def recipe_of(table, key, words):
+# the recipe that a key leads to; 0 if there is none that says how a node is made, if one is wanted
+def recipe_of(table, key, words, wanted):
     if not words:
         return 0
     cell = cell_of(table[ROWS], key, words, hash_of(key, words))
     if not cell or not cell[0] or cell[0][table[R_plan]] == Py_None:
+        return 0
+    if wanted and (cell[0][table[R_plan]] + BYTES)[0] == {CONVERTS} and is_recording(table) != 0:
+        PyErr_Clear()
         return 0
     return cell[0]
 
@@ -351,7 +355,7 @@ def applied(table, op, attrs, operands, count):
     y = none()
     recipe = 0
     if attrs == table[NO_ATTRS]:
-        recipe = recipe_of(table, key, write_common_key(key, op, payloads, count))
+        recipe = recipe_of(table, key, write_common_key(key, op, payloads, count), wanted)
         if recipe:
             Py_IncRef(recipe)
             Py_DecRef(y)
@@ -359,7 +363,7 @@ def applied(table, op, attrs, operands, count):
     if y == Py_None:
         if recipe:
             Py_DecRef(recipe)
-        recipe = recipe_of(table, key, write_key(key, op, attrs, payloads, count))
+        recipe = recipe_of(table, key, write_key(key, op, attrs, payloads, count), wanted)
         if not recipe:
             return y
         Py_IncRef(recipe)

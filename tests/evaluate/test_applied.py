@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 
 import numpy as np
@@ -120,6 +121,29 @@ def test_new_shapes_need_no_recipe():
             y = wrap(np.full(shape, 2, np.float32))
             assert eager.applied(op, NO_ATTRS, y, 2.0 if number else y).shape == shape
         assert eager.applied(op, NO_ATTRS, x, wrap(np.ones((9, 2, 3), np.float32))) is None
+
+
+@each("name", ["add", "mul", "div", "pow", "atan2", "lt", "where"])
+def test_operands_are_converted_by_the_loop_itself(name, monkeypatch):
+    """In any order in memory; where gradients are recorded, by ops of their own, which are nodes."""
+    op, rng = REGISTRY[name], np.random.default_rng(7)
+    pairs = [("float32", "float64"), ("int64", "float32"), ("float64", "bool"), ("int8", "int16")]
+    for (left, right), shape in itertools.product(pairs, [((5000,), (5000,)), ((70, 90), (70, 1)), ((), (4, 3))]):
+        x, y = (wrap((3 * rng.uniform(0, 1, n)).astype(d)) for n, d in zip(shape, (left, right), strict=True))
+        given = (wrap(rng.integers(0, 2, shape[1]).astype("bool")), x, y) if name == "where" else (x, y)
+        for operands in (given, [z.T for z in given]):
+            eager.forget()  # the table is small
+            record(op, operands, NO_ATTRS)
+            for _ in range(2):
+                wanted, found = both(op, operands, NO_ATTRS, monkeypatch)
+                assert_all_same_bits([wanted.numpy()], [found.numpy()], f"{name} of {left} and {right}")
+    x, y = wrap(np.ones(3, np.float32), requires_grad=True), wrap(np.ones(3))
+    for _ in range(3):
+        recorded = REGISTRY["add"](x, y)
+        assert recorded.grad_fn.next_functions[0][0].name() == "ToCopyBackward0"
+    with tw.no_grad():
+        assert eager.applied(REGISTRY["add"], NO_ATTRS, x, y) is not None
+    assert eager.applied(REGISTRY["add"], NO_ATTRS, x, y) is None
 
 
 @pytest.fixture

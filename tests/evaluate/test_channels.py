@@ -5,6 +5,7 @@ import pytest
 
 import dynamic as tw
 from common.evaluate import kernels as eager_kernels
+from common.evaluate import reduction_kernels
 from common.kernels.arrays.sums import sum_oracle
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import each
@@ -90,6 +91,6 @@ def test_which_operands_are_of_channels():
     assert list(found.values()) == ["f", "r", "p", "p", "c", "s", "h", "k", "m", None]
     assert eager_kernels.arrange([shape, (4, 1, 1)], shape) == (["f", "p"], (8, 25, 4))
     assert eager_kernels.arrange([shape, (8, 4, 1, 1)], shape) == (["f", "r"], (32, 25))
-    assert eager_kernels.channels(shape, (0, 2, 3)) == (1, 2)
-    assert eager_kernels.channels(shape, (0, 3)) == (1, 3)
-    assert [eager_kernels.channels(shape, dims) for dims in ((0, 1), (2, 3), (1, 3), (0, 1, 2, 3))] == [None] * 4
+    assert reduction_kernels.channels(shape, (0, 2, 3)) == (1, 2)
+    assert reduction_kernels.channels(shape, (0, 3)) == (1, 3)
+    assert [reduction_kernels.channels(shape, dims) for dims in ((0, 1), (2, 3), (1, 3), (0, 1, 2, 3))] == [None] * 4

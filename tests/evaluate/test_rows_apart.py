@@ -11,7 +11,7 @@ import pytest
 import dynamic as tw
 from benchmarks.bits import difference
 from common.evaluate.kernels import arrange
-from common.evaluate.kinds import where_they_lie
+from common.evaluate.layouts import where_they_lie
 from tests.helpers.wrapped import wrap
 
 rng = np.random.default_rng(31)

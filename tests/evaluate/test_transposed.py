@@ -7,7 +7,8 @@ import pytest
 
 import dynamic as tw
 from common.evaluate import kernels as eager_kernels
-from common.evaluate import kinds
+from common.evaluate import layouts
+from tests.bits import assert_same_bits
 from tests.helpers.proofs import each
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
@@ -50,9 +51,9 @@ def test_it_is_not_copied(monkeypatch):
     seen = []
     found = eager_kernels.general
 
-    def general(name, dtypes, out_dtype, classes):
+    def general(name, dtypes, out_dtype, classes, *wanted):
         seen.append(classes)
-        return found(name, dtypes, out_dtype, classes)
+        return found(name, dtypes, out_dtype, classes, *wanted)
 
     monkeypatch.setattr(eager_kernels, "general", general)
     x = tw.tensor(np.ones((83, 71)))
@@ -61,14 +62,44 @@ def test_it_is_not_copied(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int16", "uint8"])
-@pytest.mark.parametrize("shape", [(70, 90), (17, 33, 19), (3, 5, 40, 21), (8192, 1), (1, 5000)])
+@pytest.mark.parametrize("shape", [(70, 290), (17, 33, 19), (3, 5, 40, 21), (8192, 1), (1, 5000)])
 def test_copies_of_turned_and_reversed_arrays(shape, dtype):
-    """In registers, square by square, and by other ways where elements are apart."""
+    """In registers, square by square, in steps that a kernel has or has not."""
     x = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
     for order in itertools.permutations(range(len(shape))):
         for ways in itertools.product((1, -1), repeat=len(shape)):
             y = x.transpose(order)[tuple(slice(None, None, way) for way in ways)]
-            for z in (y, y[..., ::2]):
-                copy = kinds._copied(z, z.shape, z.dtype)
+            for z in (y, y[..., ::2], y[..., 1::3], y[..., ::7]):
+                copy = layouts.copied(z, z.shape, z.dtype)
                 assert copy.flags.c_contiguous
                 assert np.array_equal(copy, z)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@each("name", ["sum", "prod", "amax", "amin", "mean", "var"])
+@each("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (2, 0, 1)])
+def test_reductions_of_what_lies_in_another_order(name, order, dtype):
+    """They have the bits of the same numbers in order, over one dimension and over several, in order or not."""
+    if dtype == "int32" and name in ("mean", "var"):
+        return
+    x = (9 * np.random.default_rng(5).standard_normal((18, 21, 23))).astype(dtype)
+    y = tw.tensor(x).permute(order)
+    in_order = tw.tensor(np.ascontiguousarray(x.transpose(order)))
+    dims = [0, 1, 2, (0, 1), (1, 2), (0, 2), (0, 1, 2)] if name != "prod" else [0, 1, 2]
+    for dim, keepdim in itertools.product(dims, (False, True)):
+        found, wanted = (getattr(tw, name)(z, dim, keepdim=keepdim).numpy() for z in (y, in_order))
+        assert found.flags.c_contiguous
+        assert_same_bits(found, wanted, name)
+
+
+@each("name", ["exp", "neg", "add", "add a number", "pow"])
+def test_results_of_what_lies_in_another_order(name):
+    """They are computed where the operands lie, and are in order."""
+    x = np.random.default_rng(6).uniform(0.1, 3, (18, 21, 23)).astype(np.float32)
+    call = {"add": lambda z: z + z, "add a number": lambda z: z + 2, "pow": lambda z: z**2.5}.get(name) or getattr(
+        tw, name
+    )
+    for order in itertools.permutations(range(3)):
+        found = call(tw.tensor(x).permute(order)).numpy()
+        assert found.flags.c_contiguous
+        assert_same_bits(found, call(tw.tensor(np.ascontiguousarray(x.transpose(order)))).numpy(), name)

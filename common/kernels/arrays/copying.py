@@ -13,6 +13,7 @@ kernel             buffers  args                            result
 ``eye``            out      rows, columns                   out[r, c] = 1 if r == c else 0
 ``cast``           x, out   n                               out[i] = x[i] by `primitives.convert`
 ``reversed_rows``  x, out   rows, columns                   out[r, c] = x[r, columns - 1 - c]
+``stepped_rows``   x, out   rows, columns, distance         out[r, c] = x[r distance + c step]
 =================  =======  ==============================  =====================================
 
 No kernel needs scratch or returns a status other than 0. ``copy`` serves contiguous copies of views (x is
@@ -32,7 +33,8 @@ from common.core.sizes import same
 
 __all__ = [
     "arange", "arange_source", "bits_of", "cast_source", "copy", "copy_args", "copy_source", "eye",
-    "eye_source", "fill", "fill_source", "fill_zero", "merge_dims", "reversed_source", "scatter", "value_bits",
+    "eye_source", "fill", "fill_source", "fill_zero", "merge_dims", "reversed_source", "scatter",
+    "stepped_source", "value_bits",
 ]  # fmt: skip
 
 _TILE = 32
@@ -186,6 +188,23 @@ def reversed_source(dtype: Any) -> str:
         last = p + n - 1
         for c in range(n):
             out[p + c] = x[last - c]
+    return 0
+"""
+
+
+def stepped_source(dtype: Any, step: int) -> str:
+    """Return the source of ``stepped_rows``: x, out; args rows, columns, and how far rows of x are from each other."""
+    kind = bits_of(dtype)
+    return f"""def stepped_rows(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    out = buffer(bufs, 1, {kind})
+    n = args[1]
+    wide()
+    for r in range(args[0]):
+        p = r * args[2]
+        q = r * n
+        for c in range(n):
+            out[q + c] = x[p + c * {step}]
     return 0
 """
 

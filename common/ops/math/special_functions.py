@@ -51,7 +51,7 @@ digamma: Op = elementwise(
 def one_by_one(name: str, x: Spec) -> list[NativeCall]:
     """The call of a scalar definition that is no op, for each element of an array."""
     source = (
-        f"def {name}_all(bufs, args):\n    wide()\n    x = buffer(bufs, 0, {x.dtype.name})\n"
+        f"def {name}_all(bufs, args):\n    wide(1)\n    x = buffer(bufs, 0, {x.dtype.name})\n"
         f"    y = buffer(bufs, 1, {x.dtype.name})\n    for i in range(args[0]):\n"
         f"        y[i] = {name}(x[i])\n    return 0\n"
     )

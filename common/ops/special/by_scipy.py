@@ -86,7 +86,7 @@ def scipys(
 def in_blocks(general: str, within: str, x: Spec) -> list[NativeCall]:
     """The call of a scalar definition for each element: of `within` in blocks without an argument beyond `LIMIT`."""
     source = (
-        f"def {general}_all(bufs, args):\n    wide()\n    x = buffer(bufs, 0, {x.dtype.name})\n"
+        f"def {general}_all(bufs, args):\n    wide(1)\n    x = buffer(bufs, 0, {x.dtype.name})\n"
         f"    y = buffer(bufs, 1, {x.dtype.name})\n    for b in range(0, args[0], 512):\n"
         f"        end = min(args[0], b + 512)\n        beyond = 0\n        for i in range(b, end):\n"
         f"            beyond |= to_int64(abs(x[i]) > {x.dtype.name}({LIMIT}))\n        if beyond == 0:\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.shapes import contiguous_strides
-from common.evaluate.kernels import reduced_dtype
+from common.evaluate.reduction_kernels import reduced_dtype
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
 from static.lowering.codegen.channel_sums import add_sum_of_channels

@@ -1,0 +1,182 @@
+"""Operands that do not lie in order: how loops read them, and fast copies of them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common.core.op import REGISTRY
+from common.core.shapes import contiguous_strides
+from common.evaluate import kernels
+from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, reversed_source, stepped_source
+
+_LIMIT = 8192
+_LONG = 16
+"""Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
+WORTH = 4096
+"""Elements from which on a loop for rows at a distance is worth its compilation: fewer are copied in order."""
+_TURNED = 4096
+"""Elements from which on a transposed operand is worth a loop of its own: a smaller one stays in the cache."""
+_CACHED = 1 << 22
+"""Bytes up to which a result that is written, read and copied stays in the cache."""
+
+
+def where_they_lie(
+    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...], ints: Sequence[int]
+) -> tuple[str, tuple[int, ...]] | None:
+    """Classes and ints for a loop that reads large operands where they lie: in rows at a distance or of one element
+    each, or one element everywhere; None where one has to be copied in order first.
+
+    Parameters
+    ----------
+    classes, ints : as `common.evaluate.kernels.arrange` gives them.
+    """
+    if prod(shape) < WORTH or None in classes:
+        return None
+    letters, distances, columns, as_given = "", [], 0, True
+    for x, k in zip(arrays, classes, strict=True):
+        if type(x) is not np.ndarray or not x.flags.aligned:
+            return None
+        if k != "f" or x.flags.c_contiguous:
+            if not x.flags.c_contiguous:
+                return None
+            letters += k or ""
+            as_given = as_given and k in ("f", "s")
+            continue
+        if x.shape == shape and not any(x.strides):
+            letters += "s"
+            continue
+        found = _rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
+        if found is None or columns not in (0, found[0]):
+            return None
+        columns, distance = found
+        letters += "r" if distance is None else "w"
+        distances += [] if distance is None else [distance]
+    if not set(letters) - set("fs"):
+        return letters, (prod(shape), prod(shape))
+    columns = columns or ints[1]
+    rows = prod(shape) // columns if columns >= _LONG else 0
+    if not rows or not (as_given or tuple(ints) == (rows, columns)):
+        return None
+    return letters, (rows, columns, *distances)
+
+
+@lru_cache(maxsize=_LIMIT)
+def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int | None] | None:
+    """How many elements follow each other, and how far one such row is from the next; None if that varies.
+
+    Where one element fills each row and these elements follow each other, None stands for the distance.
+    """
+    columns, d = 1, len(shape)
+    while d and (shape[d - 1] == 1 or strides[d - 1] == 0):
+        d -= 1
+        columns *= shape[d]
+    if columns > 1:
+        step = itemsize
+        for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
+            if n != 1 and stride != step:
+                return None
+            step *= n
+        return (columns, None) if d else None
+    columns, d = 1, len(shape)
+    while d and (shape[d - 1] == 1 or strides[d - 1] == columns * itemsize):
+        d -= 1
+        columns *= shape[d]
+    if not d or strides[d - 1] % itemsize:
+        return None
+    distance, rows = strides[d - 1], 1
+    for n, stride in zip(reversed(shape[:d]), reversed(strides[:d]), strict=True):
+        if n != 1 and stride != rows * distance:
+            return None
+        rows *= n
+    return columns, distance // itemsize
+
+
+def dense(x: np.ndarray) -> np.ndarray:
+    """An array in order."""
+    return x if x.flags.c_contiguous else copied(x, x.shape, x.dtype)
+
+
+def copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """A copy of an array that is not contiguous, or is repeated to `shape`."""
+    out = np.empty(shape, dtype)
+    if x.shape == shape and out.size >= _LONG and x.flags.aligned:
+        _way_of_copying(shape, x.strides, dtype)(x, out)
+    else:
+        np.copyto(out, x)
+    return out
+
+
+@lru_cache(maxsize=_LIMIT)
+def _way_of_copying(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype
+) -> Callable[[np.ndarray, np.ndarray], Any]:
+    """How arrays of one form are copied in order; numpy goes backwards, in steps, and across rows one by one."""
+    size = dtype.itemsize
+    last, columns, many = strides[-1], shape[-1], prod(shape) >= WORTH
+    if many and abs(last) != size and size in map(abs, strides) and not any(s % size for s in strides):
+        ways = tuple([slice(None, None, -1 if s == -size else 1) for s in strides])
+        forward = [abs(s) if s == -size else s for s in strides]
+        to = [d if w.step == 1 else -d for d, w in zip(contiguous_strides(shape), ways, strict=True)]
+        args, copy = (
+            copy_args(shape, 0, [s // size for s in forward], 0, to),
+            kernels.compiled(copy_source(dtype), "copy"),
+        )
+        return lambda x, out: copy(x[ways], out[ways], *args)
+    if columns >= _LONG and last == -size and [*strides[:-1], size] == [s * size for s in contiguous_strides(shape)]:
+        rows, reverse = prod(shape[:-1]), kernels.compiled(reversed_source(dtype), "reversed_rows")
+        return lambda x, out: reverse(x[..., ::-1], out, rows, columns)
+    if many and columns >= _LONG and last in (2 * size, 3 * size, 4 * size):
+        lengths, apart = merge_dims(shape[:-1], strides[:-1])
+        if len(lengths) <= 1 and not any(s % size for s in apart):
+            steps = kernels.compiled(stepped_source(dtype, last // size), "stepped_rows")
+            ints = (*(lengths or [1]), columns, *([s // size for s in apart] or [0]))
+            return lambda x, out: steps(x, out, *ints)
+    return lambda x, out: np.copyto(out, x)
+
+
+def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
+    """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
+    op = REGISTRY.get(name)
+    if (op is not None and op.costly) or len(shape) != 2 or prod(shape) < _TURNED:
+        return False
+    return None not in classes and rows in (shape[0], prod(shape))
+
+
+def is_turned(x: np.ndarray) -> bool:
+    """Whether an array is a contiguous matrix, transposed."""
+    flags = x.flags
+    return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
+
+
+def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
+    """The order of dimensions in which an array lies without gaps; None where there is none."""
+    order = tuple(sorted(range(x.ndim), key=lambda d: -x.strides[d]))
+    flags = x.transpose(order).flags
+    return order if flags.c_contiguous and flags.aligned else None
+
+
+def as_it_lies(
+    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]
+) -> tuple[list[Any], list[int]] | None:
+    """Large operands that lie in one other order, as they lie; and how to transpose the result then. Or None."""
+    order: Any = None
+    for x, k in zip(arrays, classes, strict=True):
+        if k == "s":
+            continue
+        if k != "f" or type(x) is not np.ndarray or x.flags.c_contiguous or x.shape != shape:
+            return None
+        if order is None:
+            order = memory_order(x) if WORTH <= x.size <= _CACHED // x.itemsize else None
+        elif order != memory_order(x):
+            order = None
+        if order is None:
+            return None
+    if order is None:
+        return None
+    lying = [dense(x) if k == "s" else x.transpose(order) for x, k in zip(arrays, classes, strict=True)]
+    return lying, np.argsort(order).tolist()
