@@ -8,6 +8,7 @@ calls while something watches take the general way, with the same result.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from weakref import ref
 
@@ -291,20 +292,32 @@ def known_key(key: Any) -> Any:
     return tuple(entries)
 
 
-def _chosen(self: Any, key: Any) -> Any:
-    """The elements where a mask of the tensor's shape holds; None where a native kernel is to take them."""
+@cache
+def _keys_among_slices() -> Any:
+    """The functions of such keys, which few programs have."""
+    from dynamic.eager import keys_among_slices
+
+    return keys_among_slices
+
+
+def _chosen(self: Any, key: Any, rows: bool = True) -> Any:
+    """The elements where a mask holds, or perhaps rows; None where a native kernel is to take them."""
     if mode.tracing or mode.inference_seen:
         return None
     x, k = self.payload, key.payload
-    if type(x) is not np.ndarray or k.dtype != bool or k.shape != x.shape or k.ndim == 0:
+    if type(x) is not np.ndarray or k.dtype != bool or k.ndim == 0:
+        return None
+    if k.shape != (x.shape[: k.ndim] if rows else x.shape):
         return None
     if self._requires_grad and _grad_enabled():
-        return index_get(self, [wrap(places) for places in k.nonzero()], 0)
-    return wrap(x[k]) if k.size <= SMALL else None
+        from common.ops.sort.data_dependent import positions
+
+        return index_get(self, [wrap(places) for places in positions(k)], 0)
+    return wrap(x[k]) if x.size <= SMALL else None
 
 
 def _masked_select(x: Any, mask: Any) -> Any:
-    y = None if x._requires_grad and x.ndim != 1 else _chosen(x, mask)
+    y = None if x._requires_grad and x.ndim != 1 else _chosen(x, mask, rows=False)
     return functional.masked_select(x, mask) if y is None else y
 
 
@@ -319,6 +332,9 @@ def _getitem(self: Any, key: Any) -> Any:
     if known is None:
         if type(key) is Tensor and (y := _chosen(self, key)) is not None:
             return y
+        if type(key) is tuple and {*map(type, key)} != {Tensor}:
+            y = _keys_among_slices().at(self, key)
+            return _general_getitem(self, key) if y is NotImplemented else y
         if type(key) is list and key and INTS.issuperset(map(type, key)):
             key = wrap(np.array(key, np.int64))
         if (y := eager.recalled(_keys, self, key)) is None:

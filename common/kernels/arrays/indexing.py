@@ -21,6 +21,7 @@ kernel             buffers        args                         result
 ``spread``         g, index, out  rows, columns                out[r, index[r]] = g[r]
 ``one_hot``        index, out     count, classes               out[i, c] = 1 if index[i] == c else 0
 ``counts``         index, parts   count, extent                parts[index[i]] += 1
+``positions``      mask, out      see `positions_source`       coordinates of the true elements, in C order
 =================  =============  ===========================  =======================================
 
 ``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient; then threads share the indices of
@@ -40,7 +41,7 @@ from common.kernels.arrays.copying import bits_of, value_bits
 from common.kernels.arrays.shared_parts import in_parts
 
 __all__ = [
-    "COUNTS", "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
+    "COUNTS", "gather_source", "one_hot_source", "pick_source", "positions_source", "put_zeros_source",
     "scatter_zeros_source", "spread_source", "take_source", "unpool_source",
 ]  # fmt: skip
 
@@ -236,5 +237,37 @@ def one_hot_source(dtype: Any, index_dtype: Any) -> str:
     columns = args[1]
 {_check("args[0]", "columns")}{_zeros(kind, "args[0] * columns")}    for r in range(args[0]):
         out[r * columns + index[r]] = {kind}({value_bits(1, dtype)})
+    return 0
+"""
+
+
+def positions_source() -> str:
+    """Return the kernel that writes where a mask, as bytes, holds; no branch depends on an element.
+
+    args: rows, columns, dimensions, how far out has the next position and the next dimension from each other, the sizes
+    of all dimensions but the last one. The place of one position more is written to.
+    """
+    return """def positions(bufs, args):
+    x = buffer(bufs, 0, uint8)
+    out = buffer(bufs, 1, int64)
+    columns = args[1]
+    before = args[2] - 1
+    step = args[3]
+    apart = args[4]
+    k = 0
+    for r in range(args[0]):
+        first = k
+        last = before * apart
+        for c in range(columns):
+            out[last + k * step] = c
+            k += to_int64(x[r * columns + c] != 0)
+        rest = r
+        for e in range(before):
+            d = before - 1 - e
+            size = args[5 + d]
+            here = rest % size
+            rest = rest // size
+            for j in range(first, k):
+                out[d * apart + j * step] = here
     return 0
 """

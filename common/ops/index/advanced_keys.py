@@ -26,7 +26,7 @@ from common.ops.create.creation import arange_
 from common.ops.index.coordinates import INDEX_DTYPES, index_get
 from common.ops.math.cast import converted
 from common.ops.shape.view import reshape
-from common.ops.sort.data_dependent import elements, known_elements
+from common.ops.sort.data_dependent import elements, known_elements, positions
 from common.tensor.base import TensorBase
 from common.tensor.create import lift, operand
 
@@ -102,7 +102,7 @@ def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
     for k in entries:
         if isinstance(k, np.ndarray):
             check_mask(shape, own, k)
-            k = lift(np.flatnonzero(k))
+            k = lift(positions(k)[0])
         own += len(shape) - used if k is Ellipsis else _width(k)
         if isinstance(k, np.bool_):  # a new dimension, of which everything or nothing is taken
             found.append((at, lift(np.zeros(int(k), np.int64))))
@@ -188,7 +188,7 @@ def integers(part: Any, placed: Sequence[tuple[int, Any]]) -> list[tuple[int, An
             continue
         check_mask(part.shape, dim, index)
         mask = elements(index, "getitem", _INSTEAD)
-        out += [(dim + axis, lift(where)) for axis, where in enumerate(np.nonzero(mask))]
+        out += [(dim + axis, lift(where)) for axis, where in enumerate(positions(mask))]
     return out
 
 

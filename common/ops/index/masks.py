@@ -24,7 +24,7 @@ from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
 from common.ops.shape.cat import cat
 from common.ops.shape.view import expand, reshape
-from common.ops.sort.data_dependent import elements
+from common.ops.sort.data_dependent import elements, positions
 from common.tensor.base import NUMBERS
 from common.tensor.create import lift, operand
 
@@ -222,12 +222,11 @@ def argwhere(x: Any) -> Any:
 
 def _positions(x: Any, function: str, as_tuple: bool) -> Any:
     array = elements(x, function, _POSITIONS)
-    found = np.nonzero(array if array.ndim or not as_tuple else array.reshape(1)) if array.ndim or as_tuple else ()
     if as_tuple:
-        return tuple(lift(places) for places in found)
+        return tuple(lift(places) for places in positions(array if array.ndim else array.reshape(1)))
     if array.ndim == 0:
         return lift(np.empty((int(bool(array)), 0), np.int64))
-    return lift(found[0].reshape(-1, 1) if len(found) == 1 else np.stack(found, 1))
+    return lift(positions(array, apart=False))
 
 
 def require_mask(op: str, mask: Any) -> None:

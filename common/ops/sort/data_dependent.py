@@ -8,6 +8,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import refuse_endless
+from common.evaluate.kernels import compiled
 from common.tensor.base import TensorBase
 
 
@@ -39,3 +40,25 @@ def known_elements(x: Any) -> np.ndarray | None:
     trace = mode.current_trace()
     data = x if not isinstance(x, TensorBase) else x.payload if trace is None else trace.payload(x)
     return data if isinstance(data, np.ndarray) else None
+
+
+def positions(x: np.ndarray, apart: bool = True) -> np.ndarray:
+    """Where the elements of an array of one dimension or more are not zero, in C order; nan is not zero.
+
+    Returns
+    -------
+    array : (x.ndim, count) int64, or (count, x.ndim) if the dimensions are not to be `apart`.
+    """
+    from common.kernels.arrays.indexing import positions_source
+
+    mask = np.ascontiguousarray(x if x.dtype == bool else x != 0)
+    dims, count = mask.ndim, int(np.count_nonzero(mask))
+    out = np.empty(dims * (count + 1), np.int64)
+    if count:
+        distances = (1, count) if apart else (dims, 1)
+        columns = mask.shape[-1]
+        compiled(positions_source(), "positions")(
+            mask, out, mask.size // columns, columns, dims, *distances, *mask.shape[:-1]
+        )
+    out.resize((dims, count) if apart else (count, dims), refcheck=False)
+    return out
