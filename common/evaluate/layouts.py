@@ -12,7 +12,7 @@ import numpy as np
 from common.core.op import REGISTRY
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, reversed_source, stepped_source
+from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, stepped_source
 
 _LIMIT = 8192
 _LONG = 16
@@ -127,9 +127,9 @@ def _way_of_copying(
             kernels.compiled(copy_source(dtype), "copy"),
         )
         return lambda x, out: copy(x[ways], out[ways], *args)
-    if columns >= _LONG and last == -size and [*strides[:-1], size] == [s * size for s in contiguous_strides(shape)]:
-        rows, reverse = prod(shape[:-1]), kernels.compiled(reversed_source(dtype), "reversed_rows")
-        return lambda x, out: reverse(x[..., ::-1], out, rows, columns)
+    if many and columns >= _LONG and last == -size and not any(s % size for s in strides):
+        args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
+        return lambda x, out: copy(x, out, *args)
     if many and columns >= _LONG and last in (2 * size, 3 * size, 4 * size):
         lengths, apart = merge_dims(shape[:-1], strides[:-1])
         if len(lengths) <= 1 and not any(s % size for s in apart):

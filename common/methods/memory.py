@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from mmap import mmap
 from typing import Any
@@ -35,10 +36,9 @@ def stride(self: TensorBase, dim: Any = None) -> Any:
     Of a traced tensor those of its elements in C order.
     """
     array = self.payload
-    if isinstance(array, np.ndarray):
-        steps = tuple(step // array.itemsize for step in array.strides)
-        if array.flags.c_contiguous or not array.size:
-            steps = _in_c_order(array.shape)
+    if type(array) is np.ndarray:
+        in_order = array.flags.c_contiguous or not array.size
+        steps = _known_order(array.shape) if in_order else tuple([s // array.itemsize for s in array.strides])
     else:
         steps = _in_c_order(self.shape)
     return steps if dim is None else steps[dim]
@@ -46,6 +46,9 @@ def stride(self: TensorBase, dim: Any = None) -> Any:
 
 def _in_c_order(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(prod(n or 1 if isinstance(n, int) else n for n in shape[i + 1 :]) for i in range(len(shape)))
+
+
+_known_order = lru_cache(maxsize=1024)(_in_c_order)
 
 
 def is_contiguous(self: TensorBase, memory_format: Any = None) -> bool:

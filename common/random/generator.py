@@ -22,7 +22,9 @@ from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
 from common.core.op import REGISTRY, Op
 from common.core.spec import numel
-from common.evaluate.specialise import run
+from common.evaluate import specialise
+from common.evaluate.kernels import compiled
+from common.kernels.arrays.philox import whole_numbers_source
 from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
@@ -148,9 +150,10 @@ class Generator:
         op, attrs, count = plan
         if self is default_generator:
             note_drawn(count)
-        offset = self.offset.payload
+        state = self.key.payload, (offset := self.offset.payload)
+        found = specialise.find(op, attrs, *state) or specialise.prepare(op, state, attrs)
         with self._lock:  # two threads never draw the same numbers
-            y = run(op, (self.key.payload, offset), attrs)
+            y = found.run(*state)
             offset[()] = (offset.item() + count + 2**63) % 2**64 - 2**63
         return y
 
@@ -339,13 +342,10 @@ def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, gen
     """Integers from [first, last), see `randint`."""
     u = draw("rand", shape, float64, generator)
     if type(u) is np.ndarray:  # outside a trace
-        u *= last - first
-        y = u.astype(int64)
-        if first:
-            y += first
+        y = np.empty(u.shape, int64)
+        compiled(whole_numbers_source(), "whole_numbers")(u, y, u.size, last - first, first)
         return lift(y if dtype == int64 else y.astype(dtype))
-    u = lift(u)
-    y = _to(u * (last - first), int64) + first
+    y = _to(lift(u) * (last - first), int64) + first
     return y if dtype == int64 else _to(y, dtype)
 
 

@@ -273,10 +273,12 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
     ArgumentError : ``from`` is larger than ``to``.
     DTypeError, GradientError : not floating point; a leaf that requires grad, outside `no_grad`.
     """
-    given = {"from": 0.0, "to": 1.0} | dict(zip(("from", "to"), bounds, strict=False)) | named
-    if len(bounds) > 2 or set(given) != {"from", "to"}:
-        raise ArgumentError(f"uniform_() takes from, to and generator, got {bounds} and {sorted(named)}")
-    first, last = given["from"], given["to"]
+    first, last = bounds if len(bounds) == 2 else (0.0, 1.0)
+    if named or len(bounds) not in (0, 2):
+        given = {"from": 0.0, "to": 1.0} | dict(zip(("from", "to"), bounds, strict=False)) | named
+        if len(bounds) > 2 or set(given) != {"from", "to"}:
+            raise ArgumentError(f"uniform_() takes from, to and generator, got {bounds} and {sorted(named)}")
+        first, last = given["from"], given["to"]
     if not first <= last:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
     drawn_by(into=self)
@@ -289,7 +291,7 @@ def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator:
     _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
     drawn_by(into=self)
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
-    return assign(self, z * std + mean, "normal")
+    return assign(self, (z if std == 1 else z * std) + mean, "normal")
 
 
 def exponential_(self: TensorBase, lambd: float = 1.0, *, generator: Generator | None = None) -> TensorBase:

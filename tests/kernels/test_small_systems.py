@@ -23,7 +23,7 @@ def _noting(function, seen):
 def calls(monkeypatch):
     """The shapes of matrices that Python has solved or factored."""
     seen = []
-    for name in ("solve", "cholesky", "slogdet", "det", "inv", "eigvalsh", "svd"):
+    for name in ("solve", "cholesky", "slogdet", "det", "inv", "eigvalsh", "svd", "qr"):
         monkeypatch.setattr(np.linalg, name, _noting(getattr(np.linalg, name), seen))
     monkeypatch.setattr(lapack, "_routine", _noting(lapack._routine, seen))
     return seen
@@ -197,6 +197,7 @@ def test_the_eager_engine_calls_no_python_either(dtype, n, calls):
         "solve": (lambda a, b: la.solve(a, b), np.linalg.solve, (a, b)),
         "cholesky": (lambda x: la.cholesky(x), np.linalg.cholesky, (positive,)),
         "slogdet": (lambda a: tuple(la.slogdet(a)), lambda a: tuple(np.linalg.slogdet(a)), (a,)),
+        "qr": (lambda a: tuple(la.qr(a)), lambda a: tuple(np.linalg.qr(a)), (a,)),
         "det": (lambda a: la.det(a), np.linalg.det, (a,)),
         "inv": (lambda a: la.inv(a), lambda a: np.linalg.solve(a, np.eye(n, dtype=dtype)), (a,)),
         "solve_triangular": (
@@ -226,3 +227,22 @@ def test_what_is_singular_is_left_to_python_by_the_eager_engine():
             dynamic.linalg.inv(a)
         assert getattr(host_kernels._raised, "error", None) is None  # whose frames would keep arrays alive
         assert dynamic.linalg.inv_ex(a).info.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_factors_of_small_square_matrices_are_numpys(dtype, calls):
+    """With columns of zeros and equal rows too; other shapes are left to Python."""
+    rng = np.random.default_rng(8)
+    compiled = static.function(lambda x: tuple(static.linalg.qr(x)))
+    for n in (1, 2, 5, 16, 32):
+        a = rng.standard_normal((3, n, n)).astype(dtype)
+        a[0, :, 0] = 0
+        a[1, -1] = a[1, 0]
+        wanted = np.linalg.qr(a)
+        calls.clear()
+        for found in (dynamic.linalg.qr(dynamic.tensor(a)), compiled(a)):
+            assert_all_same_bits([x.numpy() for x in found], list(wanted), "qr")
+        assert not calls
+    for shape in ((3, 2), (2, 3), (33, 33), (0, 0)):
+        q, r = dynamic.linalg.qr(dynamic.tensor(rng.standard_normal(shape).astype(dtype)))
+        assert q.shape[1] == r.shape[0]

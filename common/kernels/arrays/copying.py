@@ -12,7 +12,6 @@ kernel             buffers  args                            result
 ``arange_floats``  out      n, `value_bits` of start, step  out[i] = start + i step, in float64
 ``eye``            out      rows, columns                   out[r, c] = 1 if r == c else 0
 ``cast``           x, out   n                               out[i] = x[i] by `primitives.convert`
-``reversed_rows``  x, out   rows, columns                   out[r, c] = x[r, columns - 1 - c]
 ``stepped_rows``   x, out   rows, columns, distance         out[r, c] = x[r distance + c step]
 =================  =======  ==============================  =====================================
 
@@ -33,7 +32,7 @@ from common.core.sizes import same
 
 __all__ = [
     "arange", "arange_source", "bits_of", "cast_source", "copy", "copy_args", "copy_source", "eye",
-    "eye_source", "fill", "fill_source", "fill_zero", "merge_dims", "reversed_source", "scatter",
+    "eye_source", "fill", "fill_source", "fill_zero", "merge_dims", "scatter",
     "stepped_source", "value_bits",
 ]  # fmt: skip
 
@@ -158,6 +157,12 @@ def copy_source(dtype: Any) -> str:
                 q = q0 + i * q2
                 for j in range(across):
                     out[q + j] = value
+        elif p1 == -1 and q1 == 1:
+            for i in range(down):
+                p = p0 + i * p2
+                q = q0 + i * q2
+                for j in range(across):
+                    out[q + j] = x[p - j]
         elif p2 == 1 and q1 == 1:
             some = max({_AT_ONCE}, {_WRITTEN} // max(across, 1))
             for i in range(0, down, some):
@@ -171,23 +176,6 @@ def copy_source(dtype: Any) -> str:
                         q = q0 + i * q2
                         for j in range(j0, min(j0 + tile, across)):
                             out[q + j * q1] = x[p + j * p1]
-    return 0
-"""
-
-
-def reversed_source(dtype: Any) -> str:
-    """Return the source of ``reversed_rows``: x, out; args rows and columns; rows are copied from their ends on."""
-    kind = bits_of(dtype)
-    return f"""def reversed_rows(bufs, args):
-    x = buffer(bufs, 0, {kind})
-    out = buffer(bufs, 1, {kind})
-    n = args[1]
-    wide()
-    for r in range(args[0]):
-        p = r * n
-        last = p + n - 1
-        for c in range(n):
-            out[p + c] = x[last - c]
     return 0
 """
 

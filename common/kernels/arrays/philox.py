@@ -132,6 +132,19 @@ def _source(name: str, dtype: np.dtype[Any]) -> str:
 """
 
 
+def whole_numbers_source() -> str:
+    """Return ``whole_numbers(u, out; n, span, first)``: ``floor(u span) + first`` of uniform float64 numbers."""
+    return """def whole_numbers(bufs, args):
+    u = buffer(bufs, 0, float64)
+    out = buffer(bufs, 1, int64)
+    span = to_float64(args[1])
+    first = args[2]
+    for i in range(args[0]):
+        out[i] = to_int64(u[i] * span) + first
+    return 0
+"""
+
+
 def uniform_oracle(seed: int, offset: int, n: int, dtype: Any) -> np.ndarray:
     """Return n uniform numbers in plain numpy, from the definition.
 

@@ -152,6 +152,21 @@ _CHOLESKY = """
 """
 """76 is the letter L: the lower triangle."""
 
+_QR = """
+        sizes[3] = n * {most}
+        dgeqrf(sizes, sizes, matrix, sizes, pivots, sides, sizes + 24, sizes + 16)
+        x = bufs[2] + s * n * n * {itemsize}
+        for i in range(n):
+            for j in range(n):
+                value = float64s(matrix)[j * n + i] if j >= i else to_float64(0)
+                {elements}(x)[i * n + j] = to_{dtype}(value)
+        dorgqr(sizes, sizes, sizes, matrix, sizes, pivots, sides, sizes + 24, sizes + 16)
+        x = bufs[1] + s * n * n * {itemsize}
+        for i in range(n):
+            for j in range(n):
+                {elements}(x)[i * n + j] = to_{dtype}(float64s(matrix)[j * n + i])
+"""
+
 _FACTORS = """
         dgetrf(sizes, sizes, matrix, sizes, pivots, sizes + 16)
         if sizes[2] != 0:
@@ -322,6 +337,13 @@ def cholesky(kernel: HostKernel, python: str) -> str:
     return _source(kernel, python, _CHOLESKY, ["dpotrf"], least=MOST - 1)
 
 
+def qr(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.qr`, as `solve`, for square matrices."""
+    if not (_defined("dgeqrf", routine("dgeqrf")[0]) and _defined("dorgqr", routine("dorgqr")[0])):
+        return ""
+    return _source(kernel, python, _QR, ["dgeqrf", "dorgqr"], f"1 + (n - ints[{kernel.buffers[0][1] - 2}]) * {MOST}")
+
+
 def slogdet(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.slogdet`, as `solve`."""
     return _by_factors(kernel, python, "dgetrf", _FACTORS + _DIAGONAL + _SLOGDET, ["log"])
@@ -371,6 +393,6 @@ def _defined(name: str, address: int) -> bool:
 
 
 __all__ = [
-    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "routine", "slogdet", "solve", "solve_triangular",
+    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "qr", "routine", "slogdet", "solve", "solve_triangular",
     "svdvals",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from common.core.dispatch import NO_ATTRS
 from common.core.docstrings import sections_of
 from common.core.op import Op
 from common.evaluate import specialise
+from common.evaluate.kernels import MANY
 from common.ops.create.creation import full
 from common.ops.math.arithmetic import ones_like as ones_like_
 from common.ops.math.arithmetic import zeros_like as zeros_like_
@@ -33,8 +34,15 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     ArgumentError : `fill_value` is not a number.
     DTypeError : a dtype without ops.
     """
+    from common.evaluate.kinds import number
     from common.tensor.create import lift
 
+    array = getattr(x, "payload", None)
+    if type(array) is np.ndarray and array.dtype.kind == "f" and type(fill_value) is float and not mode.tracing:
+        if dtype is None and array.size < MANY:
+            y = np.empty(array.shape, array.dtype)
+            y.fill(number(fill_value, y.dtype))
+            return wrap(y)
     return lift(full(tuple(x.shape), fill_value, dtype_or(dtype, x.dtype)))
 
 

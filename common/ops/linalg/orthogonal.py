@@ -62,7 +62,7 @@ def _qr_rule(g: Any, y: Any, mode: str) -> Any:
 
 
 qr_: Op = lapack(
-    "qr", ("x",), _qr_spec, (_qr_rule,), nout=2, node_name="LinalgQr",
+    "qr", ("x",), _qr_spec, (_qr_rule,), nout=2, node_name="LinalgQr", native=True,
     samples=lambda rng, dtype: [
         *matrix_samples((3, 3), mode="complete")(rng, dtype),
         *matrix_samples((2, 4, 3), (2, 2), mode="reduced")(rng, dtype),
