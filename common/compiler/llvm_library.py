@@ -160,7 +160,7 @@ class LlvmMachine:
     """
 
     def __init__(self, triple: str, cpu: str, features: str, here: bool) -> None:
-        self.triple = triple
+        self.triple, self.features = triple, features
         target, error = _told("GetTargetFromTriple", triple.encode())
         if not target:
             raise RuntimeError(error)

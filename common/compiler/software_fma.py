@@ -58,7 +58,9 @@ def spell_out(module: LlvmModule, machine: LlvmMachine) -> None:
 
 @cache
 def _has_instruction(machine: LlvmMachine) -> bool:
-    """Whether code for a target machine calls no function for a fused multiply-add."""
+    """Whether code for a target machine calls no function for a fused multiply-add; 3 ms where it does not say so."""
+    if "+fma" in machine.features.split(","):
+        return True
     probe = LlvmModule(_PROBE)
     probe.place(machine)
     return "fmaf" not in machine.emit_assembly(probe)
