@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+_REPEATABLE = 2
+"""A version of marshal whose bytes do not depend on which objects are shared."""
+
 _PLAIN = (int, float, bool, str, bytes, type(None), np.dtype, np.generic)
 # Every key covers what these define: Python and numpy by version, the package by the contents of its files.
 _STABLE = re.compile(
@@ -55,6 +58,18 @@ def certain_fingerprint(value: Any) -> str | None:
             return None
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()
+
+
+def package_fingerprint(definition: Callable[..., Any]) -> str | None:
+    """What tells a definition of the package from all others, where its files are the same; None of a user's own."""
+    if isinstance(definition, partial):
+        inner = package_fingerprint(definition.func)
+        return inner and certain_fingerprint((inner, definition.args, definition.keywords))
+    if not isinstance(definition, FunctionType) or not definition.__module__.startswith("common."):
+        return None
+    cells = [cell.cell_contents for cell in definition.__closure__ or ()]
+    code = marshal.dumps(definition.__code__, _REPEATABLE)  # with its place in a file
+    return certain_fingerprint((definition.__module__, code, definition.__defaults__, definition.__kwdefaults__, cells))
 
 
 def _is_named(value: FunctionType | BuiltinFunctionType | type) -> bool:

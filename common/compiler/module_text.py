@@ -8,25 +8,19 @@ loads neither llvmlite's instructions nor the modules that write them.
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Callable, Sequence
-from functools import partial
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from common.compiler.definition_texts import FUNCTION, KERNEL, MachineText, ScalarText
-from common.compiler.fingerprint import certain_fingerprint
+from common.compiler.fingerprint import package_fingerprint
 from common.compiler.known_texts import KnownTexts
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.registers import OneByOne
 
 INVARIANT = "!0"
 """The metadata of loads whose memory nothing changes."""
-
-_REPEATABLE = 2
-"""A version of marshal whose bytes do not depend on which objects are shared."""
 
 
 class ModuleText:
@@ -140,7 +134,7 @@ def _looked_up(
 ) -> Any:
     """What `write` gives: from `texts` if it is known there, else it is added; a user's own definition never is."""
     if definition not in _prints:
-        _prints[definition] = _print_of(definition)
+        _prints[definition] = package_fingerprint(definition)
     print_ = _prints[definition]
     if print_ is None:
         return write()
@@ -151,15 +145,3 @@ def _looked_up(
         return made
     found = known[form]
     return kind(*found) if isinstance(found, tuple) else found
-
-
-def _print_of(definition: Callable[..., Any]) -> str | None:
-    """What tells a definition of the package from all others, where its files are the same; None of a user's own."""
-    if isinstance(definition, partial):
-        inner = _print_of(definition.func)
-        return inner and certain_fingerprint((inner, definition.args, definition.keywords))
-    if not isinstance(definition, FunctionType) or not definition.__module__.startswith("common."):
-        return None
-    cells = [cell.cell_contents for cell in definition.__closure__ or ()]
-    code = marshal.dumps(definition.__code__, _REPEATABLE)  # with its place in a file
-    return certain_fingerprint((definition.__module__, code, definition.__defaults__, definition.__kwdefaults__, cells))

@@ -19,6 +19,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from common.compiler.fingerprint import certain_fingerprint, package_fingerprint
+
 __all__ = ["PREFIX", "define_each", "emit_beyond", "emit_lookup", "has_fixed_names"]
 
 PREFIX = "tw_beyond"
@@ -45,7 +47,9 @@ def emit_beyond(
     made: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
     key = definition, str(kind), bound, others
     own = getattr(definition, "apart", "")
-    name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}{'' if own else f'_{len(made)}'}"
+    name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}"
+    if not own:
+        name += f"_{_fixed(definition, bound, others) or len(made)}"
     if (key, "each") not in made:
         made[key, "each"] = (
             _declare_each(module, own, kind) if own else define_each(module, name, kind, bound, emit, others)
@@ -61,7 +65,15 @@ def emit_beyond(
 
 def has_fixed_names(module: ir.Module) -> bool:
     """Whether functions that `emit_beyond` has defined in a module have the same names, and texts, in any other."""
-    return all(getattr(definition, "apart", "") for (definition, *_), _ in module.__dict__.get("_twingrad_beyond", ()))
+    made = module.__dict__.get("_twingrad_beyond", ())
+    keys = [key for key, _ in made]
+    return all(getattr(key[0], "apart", "") or _fixed(key[0], *key[2:]) for key in keys)
+
+
+def _fixed(definition: Any, bound: float, others: int) -> str:
+    """What tells a definition of the package from all others; nothing of one that is not the package's."""
+    known = package_fingerprint(definition)
+    return (certain_fingerprint((known, bound, others)) or "")[:16] if known else ""
 
 
 def _declare_each(module: ir.Module, name: str, kind: ir.Type) -> ir.Function:

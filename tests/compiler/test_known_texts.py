@@ -11,6 +11,7 @@ import dynamic  # noqa: F401  (its ops are known to kernels)
 from common.compiler import compile as compile_module
 from common.compiler import disk_cache, module_text
 from common.compiler.compile import make_key, meaning
+from common.compiler.fingerprint import package_fingerprint
 from common.compiler.known_texts import KnownTexts
 from common.compiler.translate import translate
 from common.kernels.math.gamma import polygamma_of_order
@@ -75,7 +76,7 @@ def test_what_a_user_defines_is_not_kept(afresh):
 
 
 def test_definitions_of_one_name_are_told_apart():
-    first, other, same = (module_text._print_of(huge_of(number)) for number in (1.0, 2.0, 1.0))
+    first, other, same = (package_fingerprint(huge_of(number)) for number in (1.0, 2.0, 1.0))
     assert first is not None
     assert first == same != other
 
