@@ -19,6 +19,12 @@ import numpy as np
 HASHED = ("compiler", "runtime", "kernels", "ops")
 """Folders of this package whose files decide what a kernel's text means."""
 
+APART = {
+    "common": ("api", "convert", "data", "distributions", "nn", "optim", "parallel", "tools"),
+    "static": ("api", "cuda", "export", "nn", "optim", "signal", "tools", "utils"),
+}
+"""Folders whose files make graphs, or use programs, and no program out of a graph: a third of all files."""
+
 _REPEATABLE = 2  # the version of marshal whose bytes do not depend on which objects are shared
 _CPU_LINES = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags", b"CPU ", b"Features")
 
@@ -39,11 +45,12 @@ def hashed_files() -> list[Mark]:
 
 
 def package_files() -> list[Mark]:
-    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
+    """All files that make programs out of graphs, in a fixed order, and the one that tells networkx's version."""
     hashed_files()
     home = Path(__file__).parent.parent.parent
     spec = find_spec("networkx")
-    found = [mark for name in ("common", "static") for mark in _python_files(str(home / name), _hashed)]
+    known = _hashed | {str(home / name / room): [] for name, rooms in APART.items() for room in rooms}
+    found = [mark for name in APART for mark in _python_files(str(home / name), known)]
     return [*found, *([_mark(spec.origin)] if spec and spec.origin else [])]
 
 

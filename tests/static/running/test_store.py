@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.compiler.test_processes import finish, start
+from tests.conftest import ROOT
 from tests.static.stored import assert_keys_differ, called, network, programs
 
 F32 = np.float32
@@ -156,6 +159,21 @@ def test_sizes_that_one_trace_knows_to_be_equal_may_differ_in_another(disk):
     again, _ = called(free, np.ones(4, F32), np.ones(4, F32))
     assert "disk" in again.newest.seconds
     assert [y.tolist() for y in again(np.ones(2, F32), np.ones(5, F32))] == [[2.0] * 2, [3.0] * 5]
+
+
+def test_the_key_covers_all_files_that_make_programs_of_graphs():
+    """Rooms below import none above (`pyproject.toml`), so only what the compiler of `static` imports is to be seen."""
+    covered = {name for name, _, _ in stamp_module.package_files()}
+    assert len(covered) > 500
+    above = {f"{package}.{room}" for package, rooms in stamp_module.APART.items() for room in rooms}
+    imported: dict[str, set[str]] = {}
+    for room in ("graph", "passes", "lowering", "running"):
+        for path in (ROOT / "static" / room).rglob("*.py"):
+            assert str(path) in covered
+            found = re.findall(r"^ *(?:from|import) ([\w.]+)", path.read_text(), re.MULTILINE)
+            for name in {".".join(module.split(".")[:2]) for module in found} & above:
+                imported.setdefault(name, set()).add(path.name)
+    assert imported == {"common.tools": {"serialize.py"}}  # reads files of programs, which are graphs
 
 
 def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
