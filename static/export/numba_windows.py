@@ -64,19 +64,32 @@ def next_place(place, column, row, kw, kh, dx, dy, dz):
 
 
 def multiply_windows(
-    a, i, down, along, step, height, panel, at, depth, columns, out, o, ldc, p, kw, kh, dx, dy, dz, x, y
+    a, i, down, along, step, height, x, at, places, first, depth, columns, out, o, ldc, p, across, start, gap
 ):
-    """The same with windows where they lie: kw in a row, kh such rows in a plane; the first is number x of row y."""
+    """The same with windows where they lie, row by row at their places; a gap after every `across` of them."""
     total = np.empty(48, out.dtype)
     for r in range(height):
         total[:] = 0
         line = i + r // 8 * 8 * step + r % 8 * down
-        place, column, row = at, x, y
         for d in range(depth):
             v = a[line + d * along]
+            place = at + int(places[first + d])
             for c in range(columns):
-                total[c] = fma(v, panel[place + c], total[c])
-            place, column, row = next_place(place, column, row, kw, kh, dx, dy, dz)
+                total[c] = fma(v, x[place + c + (start + c) // across * gap], total[c])
+        for c in range(columns):
+            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+
+
+def multiply_places(a, i, down, along, step, height, panel, at, places, first, depth, columns, out, o, ldc, p):
+    """The product of rows of windows, whose elements are at places, and a panel."""
+    total = np.empty(48, out.dtype)
+    for r in range(height):
+        total[:] = 0
+        line = i + r // 8 * 8 * step + r % 8 * down
+        for d in range(depth):
+            x = a[line + int(places[first + d])]
+            for c in range(columns):
+                total[c] = fma(x, panel[at + d * 48 + c], total[c])
         for c in range(columns):
             out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
 
@@ -88,11 +101,15 @@ def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):
             to[at + r * deeper + t] = x[i + r * down + t * step] if first <= t < last else 0
 
 
-def copy_places(x, i, places, first, to, at, count, length, deeper):
-    """Elements of windows side by side, copied place by place."""
-    for r in range(count):
-        for t in range(length):
-            to[at + r * deeper + t] = x[i + int(places[first + r]) + t]
+def lay_windows(x, i, to, at, v, w, length, step, shift, shifts, first, last, lines, down, line, planes, plane):
+    """Planes of rows of windows, so many times, each beginning `shift` elements later; zeros outside."""
+    for c in range(planes):
+        for k in range(shifts):
+            for r in range(lines):
+                for t in range(length):
+                    there = first <= r < last and 0 <= v + k * shift + t * step < w
+                    place = i + c * plane + r * down + k * shift + t * step
+                    to[at + (c * shifts + k) * line + r * length + t] = x[place] if there else 0
 
 
 def add_windows(rows, at, x, i, first, last, step, count, deeper, down):

@@ -26,10 +26,18 @@ CASES = [
     ((1, 3, 40, 21), (2, 3, 7, 7), {"stride": 3, "padding": 2}),
     ((20, 2, 2, 2), (3, 2, 3, 3), {"padding": 1}),
     ((1, 2, 1, 400), (3, 2, 1, 5), {"padding": (0, 4), "dilation": 3}),
-    ((2, 24, 60, 60), (10, 24, 3, 3), {"padding": 1}),  # windows where they lie, in strips of an image's rows
-    # rows of windows from a copy apart by steps: in strips, in two blocks of inner products, of groups
+    # windows side by side in copies of images: in strips of rows, in parts of a row, several images, of groups
+    ((2, 24, 60, 60), (10, 24, 3, 3), {"padding": 1}),
+    ((1, 30, 1, 1500), (9, 30, 1, 9), {"padding": (0, 4), "stride": (1, 2)}),
+    ((5, 30, 8, 8), (40, 30, 3, 3), {"padding": 1}),
     ((1, 6, 90, 61), (5, 6, 7, 7), {"stride": (2, 3), "padding": (3, 4)}),
     ((2, 6, 50, 50), (8, 3, 3, 3), {"stride": 2, "padding": (2, 1), "dilation": (1, 3), "groups": 2}),
+    # channels whose gradients are sums of products place by place, with gaps and without, with few columns left
+    ((2, 9, 34, 48), (40, 9, 3, 3), {"padding": (0, 1)}),
+    ((2, 16, 21, 27), (50, 8, 3, 5), {"padding": (1, 3), "dilation": (3, 1), "groups": 2}),
+    ((1, 8, 1, 2000), (40, 8, 1, 3), {"padding": (0, 1)}),
+    ((5, 17, 30, 35), (33, 17, 3, 3), {"padding": 1, "stride": 2}),
+    ((1, 12, 70, 64), (25, 12, 4, 4), {"stride": (2, 3), "dilation": (1, 2)}),
     # one row of weights per group: 16 chains, in registers up to 64 places, else in blocks of 512 windows
     ((2, 3, 21, 18), (3, 1, 4, 4), {"stride": 2, "padding": 2, "groups": 3}),
     ((1, 3, 37, 70), (3, 1, 5, 5), {"padding": (3, 1), "dilation": 2, "groups": 3}),
@@ -118,12 +126,27 @@ def test_what_lies_outside_is_not_added(factor, padding):
     assert_same_bits(gradient(F.conv2d), gradient(whole))
 
 
+@pytest.mark.parametrize("weight", [np.inf, -np.inf, np.nan])
+def test_a_weight_that_is_not_finite_is_not_multiplied_with_what_lies_outside(weight):
+    """Only places that windows with this weight reach have a gradient that is not finite."""
+    x = dynamic.tensor(rng.normal(size=(1, 9, 18, 16)), requires_grad=True)
+    w = rng.normal(size=(32, 9, 3, 3))
+    w[5, 1, 0, 0] = weight
+    y = F.conv2d(x, dynamic.tensor(w), padding=1)
+    (dx,) = dynamic.autograd.grad(y, [x], dynamic.tensor(rng.normal(size=y.shape)))
+    wanted = np.ones((9, 18, 16), bool)
+    wanted[1, :-1, :-1] = False
+    assert (np.isfinite(dx.numpy()[0]) == wanted).all()
+
+
 SHARED = [
     ((6, 16, 56, 56), (16, 16, 3, 3), {}),
     ((6, 16, 56, 56), (16, 8, 3, 3), {"groups": 2, "stride": 2}),
     ((6, 16, 56, 56), (16, 1, 3, 3), {"groups": 16}),
     ((2, 3, 64, 60), (64, 3, 7, 7), {"stride": 2}),  # strips of images
     ((8, 70, 8, 8), (60, 70, 3, 3), {}),  # swaths of windows
+    ((3, 32, 30, 32), (40, 32, 3, 3), {}),  # strips of the gradient of images too
+    ((3, 32, 31, 30), (40, 32, 3, 3), {"stride": 2}),
     ((1, 140, 6, 6), (132, 140, 3, 3), {}),  # rows of the weights, and channels of images
 ]
 

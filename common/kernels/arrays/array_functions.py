@@ -12,11 +12,12 @@ call                                      meaning
 ``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.arrays.gemm_code`
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
-``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
+``multiply_windows(a, i, ...)``            one of windows of an image, where they lie; `multiply_places` of rows of them
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
 ``first_maximum(buf, offset, n)``          where the maximum is: the first one, or the last NaN
 ``sums_of_windows_1_2``, ...                 see `common.kernels.arrays.window_rows_code`
-``copy_windows``, ``copy_places``, ...      see `common.kernels.arrays.window_code`
+``copy_windows``, ``add_windows``, ...      see `common.kernels.arrays.window_code`
+``lay_windows(x, i, to, j, ...)``          see `common.kernels.arrays.laid_windows`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ``there_are_helpers(a)``                   whether `share_parts` may be called
@@ -50,14 +51,15 @@ NAMESPACE: dict[str, Any] = {
         define_rows("multiply", "bibibiiiiiiiii", made_in("gemm_code", "multiply")),
         define_rows("multiply_vector", "bibibiiiii", made_in("gemv_code", "multiply_vector")),
         define_rows("multiply_panel", "biiiiibiiibiii", made_in("gemm_code", "multiply_panel")),
-        define_rows("multiply_windows", "biiiiibiiibiiiiiiiiii", made_in("gemm_code", "multiply_windows")),
+        define_rows("multiply_windows", "biiiiibibiiibiiiiii", made_in("gemm_code", "multiply_windows")),
+        define_rows("multiply_places", "biiiiibibiiibiii", made_in("gemm_code", "multiply_places")),
         define_rows("pack_left", "biiiibi", made_in("gemm_code", "pack_left")),
         define_rows("pack_left_turned", "biiiibi", made_in("gemm_code", "pack_left_turned")),
         define_rows("pack_right_turned", "biiiibi", made_in("gemm_code", "pack_right_turned")),
         define_rows("panel_width", "t", made_in("gemm_code", "panel_width"), apart=False)._replace(result="word"),
         define_rows("panel_height", "t", made_in("gemm_code", "panel_height"), apart=False)._replace(result="word"),
         define_rows("copy_windows", "bibiiiiiiii", made_in("window_code", "copy_windows")),
-        define_rows("copy_places", "bibibiiii", made_in("window_code", "copy_places")),
+        define_rows("lay_windows", "bibiiiiiiiiiiiiii", made_in("laid_windows", "lay_windows")),
         define_rows("add_windows", "bibiiiiiii", made_in("window_code", "add_windows")),
         define_rows("add_products", "bibibiiiiiii", made_in("window_code", "add_products")),
         define_rows("fuse_windows", "bibibiiiiiiii", made_in("window_code", "fuse_windows")),

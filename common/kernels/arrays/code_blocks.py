@@ -247,3 +247,16 @@ def prefetch(b: ir.IRBuilder, address: ir.Value) -> None:
     name, number = "llvm.prefetch.p0", ir.IntType(32)
     signature = ir.FunctionType(ir.VoidType(), [ir.PointerType(), number, number, number])
     b.call(b.module.globals.get(name) or ir.Function(b.module, signature, name), [address, *map(number, (0, 3, 1))])
+
+
+def next_place(b: ir.IRBuilder, *where: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """How far the next place in windows is, and its x and y.
+
+    There are kw places in a row and kh such rows in a plane; a place is dx elements behind another, or at the end of a
+    row dy, or of a plane dz. It is number x in its row, which is number y in its plane.
+    """
+    kw, kh, dx, dy, dz, x, y = where
+    along, below = b.add(x, word(1)), b.add(y, word(1))
+    ends, closes = b.icmp_signed("==", along, kw), b.icmp_signed("==", below, kh)
+    way = b.select(ends, b.select(closes, dz, dy), dx)
+    return way, b.select(ends, word(0), along), b.select(ends, b.select(closes, word(0), below), y)

@@ -1,8 +1,7 @@
 """The kernel ``conv`` of `common.kernels.arrays.convolution_blocks`: the product of the weights and windows.
 
-A panel of windows is gathered from the images, in general. Windows a step apart that few channels of the result read
-are multiplied where they lie in a copy with its padding. Those of few channels that are several steps apart are
-gathered from a copy that has the elements of each step side by side.
+A panel of windows is gathered from the images, in general. Those of planes and lines are multiplied where they lie in
+copies of the image that have its padding, and the elements of windows side by side side by side, whatever their step.
 
 Threads share strips of images, or swaths of windows; where there are few windows, rows of the weights too.
 """
@@ -15,26 +14,22 @@ import numpy as np
 
 from common.core.numerics import DEEP
 from common.kernels.arrays.convolution_text import (
+    COPIED,
     FEW,
     HEIGHT,
+    HERE,
     ROOM,
     SWATH,
     TOGETHER,
-    WIDTH,
     gathered,
     head,
     indented,
     is_flat,
-    padded,
     turns,
 )
 
 __all__ = ["forward_part", "forward_source"]
 
-_COPIED = DEEP * SWATH - 2 * WIDTH
-"""Elements of images that are copied with their padding at a time; some more are read behind them."""
-_SPREAD = 64 * SWATH
-"""Elements of images that are copied apart by their steps, and places of windows there."""
 _DROPPED = 8
 """So many windows are dropped for each that is kept, times channels of the result, where that pays."""
 _MANY, _MORE, _TALL = 192, 4096, 128
@@ -45,9 +40,9 @@ _NARROW = 32
 """Windows that a thread multiplies at least, where the rows of the weights can be shared instead."""
 
 
-def forward_part(o: Any) -> Any:
-    """Return the elements of scratch of a part: a block of panels, their results, and images apart by their steps."""
-    return (DEEP + o) * SWATH + _SPREAD
+def forward_part(o: Any, inner: Any) -> Any:
+    """Return the elements of scratch of a part: copies of images or a block of panels, and their results."""
+    return COPIED + (o + 1) * SWATH + inner
 
 
 def _stored(bias: bool, to: str, f: str, many: str) -> str:
@@ -65,113 +60,121 @@ def _stored(bias: bool, to: str, f: str, many: str) -> str:
 """
 
 
-_STRIPS = """strips = (oh + rows - 1) // rows
+_STRIPS = f"""strips = (oh + rows - 1) // rows
 strips = min(oh, (groups * n * strips + step - 1) // step * step // (groups * n))
 rows = (oh + strips - 1) // strips
-strips = (oh + rows - 1) // rows
+strips = (oh + rows - 1) // rows * ((ow + across - 1) // across)
+together = 1
+if strips == 1:
+    together = max(1, min(min({SWATH} // lay, room // (rows * ow)), n * groups // step))
+high = (n + together - 1) // together
 """
-"""An image is computed in strips of at most `rows` rows, about equal, and so many that threads have equal parts."""
-
-_STRIP = """first_row = (task * step + part) % strips * rows
-image = (task * step + part) // strips % n
-group = (task * step + part) // strips // n
-some = min(rows, oh - first_row)
-top = first_row * sh - ph
-"""
-
-
-def _where_they_lie(bias: bool) -> str:
-    """Windows of an image, or a line, that are a step apart are multiplied where they lie in a copy with its padding.
-
-    The copy is of a few rows of all channels of a group. Each element of a row begins a window; the last ones reach
-    over its end and are dropped, so that it pays where they are few, or the results of each.
-    """
-    return f"""wp = w + 2 * pw
-reach = (kh - 1) * dh
-rows = min(oh, {_COPIED} // (c * wp) - reach)
-if packed and near and {is_flat("sh * sw == 1")} and rows > 0:
-{indented(_STRIPS, 4)}    for task in range((groups * n * strips - part + step - 1) // step):
-{indented(_STRIP, 8)}        lines = some + reach
-{indented(padded("panel"), 8)}        for q in range(0, some * wp, swath):
-            there = min(swath, some * wp - q)
-            for p in range(0, inner, {DEEP}):
-                deep = min({DEEP}, inner - p)
-                first = (group * inner + p) * tall
-                kx = p % kw
-                ky = p // kw % kh
-                at = panel + q + (p // k * lines + ky * dh) * wp + kx * dw
-                dy = dh * wp - (kw - 1) * dw
-                dz = some * wp - (kw - 1) * dw
-                for e in range(0, there, columns):
-                    here = min(columns, there - e)
-                    multiply_windows(s, first, 1, height, deep, o, s, at + e, deep, here, s, y_ + e, {SWATH}, p,
-                                     kw, kh, dw, dy, dz, kx, ky)
-            t = 0
-            while t < there:
-                ox = (q + t) % wp
-                many = min(wp - ox, there - t)
-                if ox < ow:
-                    valid = min(ow - ox, many)
-                    to = (image * groups + group) * o * lay + (first_row + (q + t) // wp) * ow + ox
-{indented(_stored(bias, "to", "y_ + t", "valid"), 20)}                t = t + many
-    return 0
+"""An image is computed in strips of at most `rows` rows, about equal, and so many that threads have equal parts; or in
+parts of a row; of small images several meet the weights together.
 """
 
-
-def _apart_by_steps(bias: bool, kind: Any) -> str:
-    """Windows of few channels of an image, or a line, several steps apart: rows of them from a copy, step by step.
-
-    Of a row of the image the copy has every `sw`-th element, then their neighbours, and so on. So those that windows
-    side by side have at one place lie side by side. All places of a row of windows are copied by one call.
-    """
-    return f"""wide_ = (w + 2 * pw + sw - 1) // sw
-line = sw * wide_
-reach = (kh - 1) * dh + 1
-most = ({_SPREAD - 2 * WIDTH} - inner) // (c * line)
-rows = min(oh, (most - reach) // sh + 1)
-fits = packed and most >= reach and rows * ow >= columns
-if fits and {is_flat("sw > 1")}:
-{indented(_STRIPS, 4)}    lines = (rows - 1) * sh + reach
-    places = y_ + o * {SWATH}
-    i = places
-    for channel in range(c):
+_PLACES = """line = (copies * lines * length + 15) // 16 * 16 + 16
+for p in range(0, inner, {deep}):
+    i = places + p
+    for channel in range(p // k, (min(inner, p + {deep}) - 1) // k + 1):
         for ky in range(kh):
             for kx in range(kw):
-                s[i] = to_{kind}((channel * lines + ky * dh) * line + kx * dw % sw * wide_ + kx * dw // sw)
-                i = i + 1
-    for task in range((groups * n * strips - part + step - 1) // step):
-{indented(_STRIP, 8)}        above = min(max(-top, 0), lines)
-        below = max(min(h - top, lines), above)
-        for phase in range(sw):
-            v = phase - pw
-            from_ = 0
-            if v < 0:
-                from_ = (sw - 1 - v) // sw
-            until = max(from_, (w - v + sw - 1) // sw)
-            for channel in range(c):
-                place = ((image * groups + group) * c + channel) * plane + (top + above) * w + v
-                at = i + channel * lines * line + phase * wide_
-                copy_windows(x, 0, s, at, 0, 0, wide_, sw, above, 0, line)
-                copy_windows(x, place, s, at + above * line, from_, until, wide_, sw, below - above, w, line)
-                copy_windows(x, 0, s, at + below * line, 0, 0, wide_, sw, lines - below, 0, line)
-        for q in range(0, some * ow, swath):
-            there = min(swath, some * ow - q)
-            for p in range(0, inner, {DEEP}):
-                deep = min({DEEP}, inner - p)
-                t = 0
-                while t < there:
-                    ox = (q + t) % ow
-                    many = min(ow - ox, min(columns - t % columns, there - t))
-                    at = i + (q + t) // ow * sh * line + ox
-                    to = panel + t // columns * columns * deep + t % columns
-                    copy_places(s, at, s, places + p, s, to, deep, many, columns)
-                    t = t + many
-                first = (group * inner + p) * tall
-                for e in range(0, there, columns):
-                    here = min(columns, there - e)
-                    multiply_panel(s, first, 1, height, deep, o, s, panel + e * deep, deep, here, s, y_ + e, {SWATH}, p)
-            to = (image * groups + group) * o * lay + first_row * ow + q
-{indented(_stored(bias, "to", "y_", "there"), 12)}    return 0
+                at = ky * dh % copies * lines + ky * dh // copies
+                at = (channel - p // k) * shifts * line + at * length
+                if apart:
+                    at = at + kx * dw % sw * line + kx * dw // sw
+                else:
+                    at = at + kx * line
+                j = (channel * kh + ky) * kw + kx
+                if j >= p and j < p + {deep}:
+                    s[places + j] = to_{kind}(at)
+"""
+
+
+def _side_by_side(bias: bool, kind: Any) -> str:
+    """Windows of an image, or a line, are multiplied where they lie in copies of it, one per column of a window.
+
+    In a copy the elements of windows side by side lie side by side, row by row without gaps. Where rows are whole
+    vectors there is one copy per step, and rows have gaps: those of the next column lie one element further. So do rows
+    of all steps follow each other. A block of places reads some channels only.
+    """
+    places = indented(_PLACES.format(deep=DEEP, kind=kind), 4)
+    here = indented(HERE.format(rest="(whole - e)"), 20)
+    return f"""copies = min(sh, (kh - 1) * dh + 1)
+reach = (kh - 1) * dh // sh
+apart = ow % 16 == 0
+shifts = kw
+more = 0
+if apart:
+    shifts = min(sw, (kw - 1) * dw + 1)
+    more = (kw - 1) * dw // sw
+few_ = min(c, ({DEEP - 2} + k) // k + 1)
+room = {COPIED} // (few_ * shifts) - 32
+across = ow
+rows = min(oh, room // (ow + more) // copies - reach)
+if rows < 1:
+    rows = 1
+    across = (room // (copies * (1 + reach)) - more) // 16 * 16
+whole = rows * across
+fits = across > 0 and whole >= 32 and ((whole + 15) // 16 * 16 - whole) * o <= {_DROPPED} * whole
+if fits and {is_flat("sw >= 1")}:
+{indented(_STRIPS, 4)}    places = y_
+    lines = rows + reach
+    length = across + more
+{places}    for task in range((groups * high * strips - part + step - 1) // step):
+        strip = (task * step + part) % strips
+        image = (task * step + part) // strips % high * together
+        group = (task * step + part) // strips // high
+        first_row = strip // ((ow + across - 1) // across) * rows
+        first_column = strip % ((ow + across - 1) // across) * across
+        some = min(rows, oh - first_row)
+        wide_ = min(across, ow - first_column)
+        whole = some * wide_
+        gap = length - wide_
+        images = min(together, n - image)
+        for p in range(0, inner, {DEEP}):
+            deep = min({DEEP}, inner - p)
+            c0 = p // k
+            planes = (p + deep - 1) // k - c0 + 1
+            for i in range(images):
+                for phase in range(copies):
+                    top = first_row * sh - ph + phase
+                    from_ = min((max(-top, 0) + sh - 1) // sh, lines)
+                    until = max(min((max(h - top, 0) + sh - 1) // sh, lines), from_)
+                    v = first_column * sw - pw
+                    place = (((image + i) * groups + group) * c + c0) * plane + top * w + v
+                    to = panel + i * planes * shifts * line + phase * lines * length
+                    lay_windows(x, place, s, to, v, w, length, sw, 1 if apart else dw, shifts, from_, until, lines,
+                                sh * w, line, planes, plane)
+            for i in range(images):
+                to = ((image + i) * groups + group) * o * lay + first_row * ow + first_column
+                e = 0
+                while e < whole:
+{here}                    f = panel + i * planes * shifts * line + e + e // wide_ * gap
+                    v = e % wide_
+                    if packed:
+                        first = (group * inner + p) * tall
+                        multiply_windows(s, first, 1, height, deep, o, s, f, s, places + p, deep, here, out, to + e,
+                                         lay, p, wide_, v, gap)
+                    else:
+                        first = group * o * inner + p
+                        multiply_windows(w_, first, inner, 1, inner, o, s, f, s, places + p, deep, here, out, to + e,
+                                         lay, p, wide_, v, gap)
+                    e = e + here
+{_biased(bias)}    return 0
+"""
+
+
+def _biased(bias: bool) -> str:
+    """Add to the results of a task what each channel has."""
+    if not bias:
+        return ""
+    return """        for i in range(images):
+            for r in range(o):
+                extra = b_[group * o + r]
+                to = (((image + i) * groups + group) * o + r) * lay + first_row * ow + first_column
+                for j in range(whole):
+                    out[to + j] = out[to + j] + extra
 """
 
 
@@ -193,7 +196,7 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     packed = f"""{indented(FEW, 4)}    columns = panel_width(x)
     height = panel_height(x)
     tall = (o + height - 1) // height * height
-    near = k > 1 and (w + 2 * pw - ow) * o <= {_DROPPED} * ow
+    near = k > 1
     packed = n * lay >= ({_MANY} if near or o < {_TALL} else {_MORE})
 """
     pack = f"""    if packed:
@@ -206,12 +209,12 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     return (
         head(name, ("x", "w_", *(["b_"] if bias else []), "out"), kind, part) + packed + ("" if part else pack)
         + turns(name, "x", part) + f"""    panel = groups * inner * tall + {ROOM * HEIGHT}
-    panel = panel + part * (({DEEP} + o) * {SWATH} + {_SPREAD})
-    y_ = panel + {DEEP * SWATH}
+    panel = panel + part * ({COPIED} + (o + 1) * {SWATH} + inner)
+    y_ = panel + {COPIED + SWATH}
     swath = {TOGETHER} * columns
     top_ = 0
     tops = o
-{indented(_where_they_lie(bias), 4)}{indented(_apart_by_steps(bias, kind), 4)}{indented(_SHARES, 4)}
+{indented(_side_by_side(bias, kind), 4)}{indented(_SHARES, 4)}
     for task in range((groups * high * shares - part + step - 1) // step):
         top_ = (task * step + part) % shares * each
         tops = min(each, o - top_)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
-    "AT", "FEW", "HEIGHT", "PARTS", "PLACES", "ROOM", "SWATH", "TOGETHER", "WIDTH", "conv_args", "gathered", "head",
-    "indented", "is_flat", "padded", "shared", "turns",
+    "AT", "COPIED", "FEW", "HEIGHT", "HERE", "PARTS", "PLACES", "ROOM", "SWATH", "TOGETHER", "WIDTH", "conv_args",
+    "gathered", "head", "indented", "is_flat", "padded", "shared", "turns",
 ]  # fmt: skip
 
 PARTS = 4
@@ -23,9 +23,16 @@ WIDTH, ROOM = 48, 16
 """Columns of a panel at most, and how many rows more are written at the end of one."""
 HEIGHT = 8
 """Rows of a panel of the left operand at most."""
+HERE = """here = min(columns, {rest})
+if {rest} > columns and {rest} * 2 < columns * 3:
+    here = min(columns, ({rest} // 2 + 15) // 16 * 16)
+"""
+"""Columns of the next panel: the last two have about as many, where one of them would have few."""
 TOGETHER = 4
 """Panels that meet a block of the left operand one after the other."""
 SWATH = TOGETHER * WIDTH
+COPIED = 512 * SWATH
+"""Elements of images that are copied at a time; some more are read behind them."""
 FEW = """few = 32
 if plane % 512 == 0:
     few = 8

@@ -17,6 +17,7 @@ from common.compiler import llvm_engine
 from common.core.numerics import DEEP
 from common.kernels.arrays.code_blocks import (
     WORD,
+    ForLoop,
     ForStrips,
     While,
     add,
@@ -51,9 +52,6 @@ _AHEAD = 8
 """How many rows ahead the processor is asked for what is copied; it foresees no steps from page to page."""
 
 _VOID = ir.VoidType()
-
-WINDOW = "kw", "kh", "dx", "dy", "dz", "x", "y"
-
 
 class Tile(NamedTuple):
     """The sums that are held in registers: of `rows` rows, and `vectors` vectors of `width` columns."""
@@ -188,13 +186,21 @@ def multiply_panel(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def multiply_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """The same with windows of an image where they lie, which overlap: behind p stand `WINDOW` numbers.
+    """``void (a, down, along, step, height, x, places, depth, columns, out, ldc, p, across, from, gap)``: windows.
 
-    Columns are windows side by side; rows are places in windows, kw in a row and kh such rows in a plane. The next
-    place is dx elements behind one, or at the end of a row dy, or of a plane dz. The first is number x in its row,
-    which is number y in its plane.
+    The same with windows where they lie in copies of an image: row d of the panel is at ``x[places[d]]``, a whole
+    number. Its columns lie side by side, but for `gap` elements between `across` of them, of which the first is number
+    `from`; across and from are multiples of a vector's width.
     """
-    return _all_rows(module, kind, windows=True)
+    return _all_rows(module, kind, "right")
+
+
+def multiply_places(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, down, along, step, height, panel, places, depth, columns, out, ldc, p)``: windows times a panel.
+
+    The element of row r and depth d is at ``r * down + places[d]``, instead of at ``d * along``.
+    """
+    return _all_rows(module, kind, "left")
 
 
 def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
@@ -254,7 +260,7 @@ def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
 
 
 # -------------------------------------------------------------------- sums
-def _all_rows(module: ir.Module, kind: ir.Type, windows: bool = False) -> ir.Function:
+def _all_rows(module: ir.Module, kind: ir.Type, windows: str = "") -> ir.Function:
     """``void (a, down, along, step, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
 
     They are taken a few at a time, the first of which begins at ``a[r * step]``. Then the element of row r and depth d
@@ -264,15 +270,23 @@ def _all_rows(module: ir.Module, kind: ir.Type, windows: bool = False) -> ir.Fun
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, step, height, panel, depth, columns, out, ldc, p, *places = function.args
+        a, down, along, step, height, panel, *middle = function.args
+        places, (depth, columns, out, ldc, p, *gaps) = middle[: bool(windows)], middle[bool(windows) :]
+        if windows:
+            whole = b.alloca(WORD, DEEP)
+            with ForLoop(b, depth, 1) as each:
+                place = b.load(b.gep(places[0], [each.index]), align=align(kind), typ=kind)
+                b.store(b.fptosi(place, WORD), b.gep(whole, [each.index]))
+            places = [whole]
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
         with ForStrips(b, height, shape.rows) as (r, there):
             source, into = b.gep(a, [b.mul(r, step)]), b.gep(out, [b.mul(r, ldc)])
 
             def some(rows: int, vectors: int) -> None:
-                into_registers = _few_rows(module, kind, rows, vectors, windows)
-                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p, *places])
+                operands = source, down, along, there, panel, *places
+                multiplied = _few_rows(module, kind, rows, vectors, windows)
+                b.call(multiplied, [*operands, depth, columns, into, ldc, p, *gaps])
 
             def wide(vectors: int) -> None:
                 kinds = [(few, shape.rows), (0, few)] if vectors == shape.vectors else [(0, shape.rows)]
@@ -282,47 +296,59 @@ def _all_rows(module: ir.Module, kind: ir.Type, windows: bool = False) -> ir.Fun
         b.ret_void()
 
     types = [kind.as_pointer(), WORD, *_of_rows(kind, windows)[1:]]
-    return internal(module, f"all_rows{'_of_windows' * windows}.{kind}", _VOID, types, define)
+    if windows:
+        types[6] = kind.as_pointer()
+    return internal(module, f"all_rows_{windows}.{kind}", _VOID, types, define)
 
 
-def _of_rows(kind: ir.Type, windows: bool) -> list[ir.Type]:
+def _of_rows(kind: ir.Type, windows: str) -> list[ir.Type]:
     """Types of the arguments of `_few_rows`."""
     pointer = kind.as_pointer()
-    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD, *[WORD] * (windows * len(WINDOW))]
+    places, gaps = [WORD.as_pointer()] * bool(windows), [WORD] * (3 * (windows == "right"))
+    return [pointer, WORD, WORD, WORD, pointer, *places, WORD, WORD, pointer, WORD, WORD, *gaps]
 
 
-def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows: bool) -> ir.Function:
+def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows: str) -> ir.Function:
     """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
     shape = tile(kind)
     nothing = zero(ir.VectorType(kind, shape.width))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p, *places = function.args
+        a, down, along, height, panel, *middle = function.args
+        places, (depth, columns, out, ldc, p, *gaps) = middle[: bool(windows)], middle[bool(windows) :]
         held = b.alloca(kind, rows * vectors * shape.width)
         held.align = 64
         last = b.sub(height, word(1))
         numbers = [least(b, word(r), last) for r in range(rows)]
         lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
         there = b.sub(columns, word(shape.width * (vectors - 1)))
-        end = b.mul(depth, along if windows else word(shape.columns))
-        begin = [word(0), word(0), *places[5:]]
+        parts = [b.gep(panel, [word(v * shape.width)]) for v in range(vectors)]
+        if gaps:
+            across, start, gap = gaps
+            for v in range(1, vectors):
+                for many in (across, b.add(across, across)):
+                    behind = b.icmp_signed(">=", b.add(start, word(v * shape.width)), many)
+                    parts[v] = b.gep(parts[v], [b.select(behind, gap, word(0))])
+        way = word(1 if windows else shape.columns)
+        end = b.mul(depth, way)
 
-        def goes_on(q: ir.Value, d: ir.Value, *_: ir.Value) -> ir.Value:
-            return b.icmp_signed("<", d if windows else q, end)
-
-        with While(b, goes_on, *begin, *[nothing] * (rows * vectors)) as walk:
+        begin = word(0), word(0), *[nothing] * (rows * vectors)
+        with While(b, lambda q, *_: b.icmp_signed("<", q, end), *begin) as walk:
             q, d, *sums = walk.carried
-            place = [sums.pop(0) for _ in places[5:]]
-            row = b.gep(panel, [q])
-            right = [load_lanes(b, b.gep(row, [word(v * shape.width)]), shape.width) for v in range(vectors)]
+            place = q
+            if windows:
+                place = b.load(b.gep(places[0], [q]), align=8, typ=WORD)
+            if windows == "left":
+                place, d = d, place
+            right = [load_lanes(b, b.gep(part, [place]), shape.width) for part in parts]
             added = []
             for r, line in enumerate(lines):
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
-            way, *place = next_place(b, *places[:5], *place) if windows else (word(shape.columns),)
-            walk.next = [b.add(q, way), b.add(d, along), *place, *added]
-        totals = [(number, walk.carried[len(begin) + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
+            further = b.add(place, word(shape.columns)) if windows == "left" else b.add(d, along)
+            walk.next = [b.add(q, way), further, *added]
+        totals = [(number, walk.carried[2 + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
 
         def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
             for number, row in totals:
@@ -344,17 +370,8 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows
                     b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p])
         b.ret_void()
 
-    name = f"rows_{rows}x{vectors}{'_of_windows' * windows}.{kind}"
+    name = f"rows_{rows}x{vectors}_{windows}.{kind}"
     return internal(module, name, _VOID, _of_rows(kind, windows), define)
-
-
-def next_place(b: ir.IRBuilder, *where: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """How far the next place in windows is, and its x and y, see `multiply_windows`."""
-    kw, kh, dx, dy, dz, x, y = where
-    along, below = b.add(x, word(1)), b.add(y, word(1))
-    ends, closes = b.icmp_signed("==", along, kw), b.icmp_signed("==", below, kh)
-    way = b.select(ends, b.select(closes, dz, dy), dx)
-    return way, b.select(ends, word(0), along), b.select(ends, b.select(closes, word(0), below), y)
 
 
 def _join(module: ir.Module, kind: ir.Type) -> ir.Function:

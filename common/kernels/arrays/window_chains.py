@@ -21,13 +21,14 @@ from common.kernels.arrays.code_blocks import (
     load_lanes,
     load_some,
     multiply,
+    next_place,
     spread,
     store_lanes,
     store_some,
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import next_place, tile
+from common.kernels.arrays.gemm_code import tile
 from common.kernels.arrays.window_code import inside, loaded
 
 _VOID = ir.VoidType()
@@ -64,7 +65,7 @@ def fuse_places(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     For rows of windows, of which the first is number `start`: ``fuse_lanes`` of a row of g and, for each of n places,
     of the elements ``x[place + r * down + t * step]``, in lanes of its own; step <= 2. Places are those of
-    `common.kernels.arrays.gemm_code.multiply_windows`, from the first on.
+    `common.kernels.arrays.code_blocks.next_place`, from the first on.
     """
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:

@@ -26,6 +26,7 @@ from common.kernels.arrays.code_blocks import (
     load_lanes,
     load_some,
     multiply,
+    next_place,
     picks,
     spread,
     store_lanes,
@@ -33,7 +34,7 @@ from common.kernels.arrays.code_blocks import (
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import next_place, tile
+from common.kernels.arrays.gemm_code import tile
 
 _VOID = ir.VoidType()
 
@@ -75,34 +76,11 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
                     element = b.load(b.gep(line, [b.mul(t, step)]), align=align(kind), typ=kind)
                     b.store(element, into, align=align(kind))
 
-        _by_step(b, step, vectors, one_by_one)
+        by_step(b, step, vectors, one_by_one)
         b.ret_void()
 
     pointer = kind.as_pointer()
     return internal(module, f"copy_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 7], define)
-
-
-def copy_places(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (x, places, to, count, length, deeper)``: elements of windows side by side, copied place by place.
-
-    ``to[i * deeper + t] = x[places[i] + t]`` for i < count and t < length; places are whole numbers.
-    """
-
-    def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        apart(function)
-        x, places, to, count, length, deeper = function.args
-        width = tile(kind).width
-        nothing = zero(ir.VectorType(kind, width))
-        with ForStrips(b, length, width) as (t, there):
-            source, into, some = b.gep(x, [t]), b.gep(to, [t]), first_lanes(b, width, there)
-            with ForLoop(b, count, 1) as each:
-                place = b.fptosi(b.load(b.gep(places, [each.index]), align=align(kind), typ=kind), WORD)
-                lanes = load_some(b, b.gep(source, [place]), some, nothing)
-                store_some(b, lanes, b.gep(into, [b.mul(each.index, deeper)]), some)
-        b.ret_void()
-
-    pointer = kind.as_pointer()
-    return internal(module, f"copy_places.{kind}", _VOID, [pointer, pointer, pointer, *[WORD] * 3], define)
 
 
 def add_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -169,7 +147,7 @@ def _added(
             element = b.load(b.gep(rows, [b.add(b.mul(each.index, deeper), t)]), align=align(kind), typ=kind)
             b.store(add(b, b.load(place, align=align(kind), typ=kind), times(element)), place, align=align(kind))
 
-    _by_step(b, step, vectors, one_by_one)
+    by_step(b, step, vectors, one_by_one)
     b.ret_void()
 
 
@@ -208,7 +186,7 @@ def fuse_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
                 sums = load_some(b, place, only, zero(vector))
                 store_some(b, fused(b, number, load_some(b, line, there, zero(vector)), sums), place, only)
 
-        _by_step(b, step, vectors, one_by_one)
+        by_step(b, step, vectors, one_by_one)
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -229,7 +207,7 @@ def sum_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (x, w, out, n, kw, kh, dx, dy, dz, step, length, rows, down, deeper)``: S of numbers times windows.
 
     ``out[r * deeper + t] = S(w[j] * x[place of j + r * down + t * step])``, a chain per lane, for n <= 64, step <= 2,
-    r < rows and t < length; places are those of `common.kernels.arrays.gemm_code.multiply_windows`, from the first on.
+    r < rows and t < length; places are those of `common.kernels.arrays.code_blocks.next_place`, from the first on.
     """
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -337,7 +315,7 @@ def _sum_many(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.Fun
     return internal(module, f"sum_windows_{count}_{step}.{kind}", _VOID, [*[pointer] * 3, *[WORD] * 10], define)
 
 
-def _by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], others: Callable[[], None]) -> None:
+def by_step(b: ir.IRBuilder, step: ir.Value, vectors: Callable[[int], None], others: Callable[[], None]) -> None:
     """Vectors of elements that are 1 or 2 apart, and those that are farther one by one."""
     with b.if_else(b.icmp_signed("==", step, word(1))) as (near, far):
         with near:
