@@ -291,12 +291,16 @@ class Expressions(Operands):
         self.attributes.add('"prefer-vector-width"="512"')
         self.long = bool(nodes)
 
+    def extreme(self, order: str, result: Register, other: Register) -> Register:
+        """The larger or smaller one of two integers."""
+        first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
+        return Register(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
+
     def _extreme(self, order: str, nodes: list[ast.expr]) -> Register:
         # only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say
         result, *others = [self.integer(node) for node in nodes]
         for other in others:
-            first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
-            result = Register(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
+            result = self.extreme(order, result, other)
         match nodes[0]:
             case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int() as most)):
                 if order == "slt":

@@ -18,10 +18,12 @@ from collections.abc import Callable
 from typing import Any
 
 from common.compiler.expressions import buffer_of
+from common.compiler.inner_loops import FEW, inner_loop
 from common.compiler.known_texts import KnownTexts
+from common.compiler.lane_memory import lane_of
 from common.compiler.llvm_engine import cpu
 from common.compiler.module_text import ModuleText
-from common.compiler.registers import INT64, WORDS, Refused, Register, constant
+from common.compiler.registers import BOOL, INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
 from common.compiler.vectors import Vectors
 
@@ -171,7 +173,7 @@ class Statements(Vectors):
                 pass
             case _:
                 raise Refused("range takes one to three integers")
-        if self.vectors and step.literal == 1 and self.vector_loop(node, name, start, stop):
+        if self.vectors and step.literal == 1 and self._by_vectors(node, name, start, stop):
             return
         self._loop_number += 1
         counter = f"(counter {self._loop_number})"
@@ -206,6 +208,32 @@ class Statements(Vectors):
         up, down = (self.register(f"icmp {order} i64 {step.text}, 0") for order in ("sgt", "slt"))
         rising, falling = self.register(f"and i1 {up}, {below}"), self.register(f"and i1 {down}, {above}")
         return self.register(f"or i1 {rising}, {falling}")
+
+    def _by_vectors(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
+        """Write a loop with vectors; apart where all that it reads is inside, see `common.compiler.inner_loops`."""
+        inner = inner_loop(node, name) if self.one_program and not self.rare else None
+        if inner is None or any(lane_of(x.slice, name) for x in parts(node) if isinstance(x, ast.Subscript)):
+            return self.vector_loop(node, name, start, stop)
+        mark, low, high = self.mark(), start, stop
+        for bound in inner.lows:
+            low = self.extreme("sgt", low, self.variables[bound])
+        for bound in inner.highs:
+            high = self.extreme("slt", high, self.variables[bound])
+        few = self.write("icmp slt", BOOL, self.write("sub", INT64, stop, start), constant(FEW, INT64))
+        low = Register(self.register(f"select {few.typed}, {stop.typed}, {low.typed}"), INT64)
+        behind = self.extreme("sgt", low, high)
+        for loop, first, end, few_come in (
+            (node, start, self.extreme("slt", low, stop), False),
+            (inner.loop, low, high, False),
+            (node, behind, stop, True),
+        ):
+            self.rare = few_come
+            done = self.vector_loop(loop, name, first, end)
+            self.rare = False
+            if not done:
+                self.back(mark)
+                return self.vector_loop(node, name, start, stop)
+        return True
 
     def _break(self, node: ast.Break) -> None:
         self.end_iteration(leaving=True)
