@@ -31,11 +31,32 @@ _LONG = 1 << 16
 _BITS = 11
 SHORT, _ABREAST = 64, 16
 """Elements up to which rows are side by side, and how many of them."""
+_AT_ONCE = 4
+"""Elements whose counts are added at once."""
 
 
 def scratch(n: Any) -> Any:
     """Elements of scratch: keys, their places, and how many have which leading bits."""
     return 2 * n + (1 << _BITS)
+
+
+def _counted(order: str, start: str, stop: str, key: str, counts: str = "before", indent: int = 16) -> str:
+    """Lines that count which elements of rows side by side stand so to one of them, several at a time: each sum waits
+    for the one before.
+    """
+
+    def holds(j: str) -> str:
+        return f"to_{key}(keys[{_ABREAST} * ({j}) + l] {order} keys[{_ABREAST} * i + l])"
+
+    several = " + ".join(holds(f"j + {k}") for k in range(_AT_ONCE))
+    text = f"""whole = {stop} - ({stop} - ({start})) % {_AT_ONCE}
+for j in range({start}, whole, {_AT_ONCE}):
+    for l in range({_ABREAST}):
+        keys[{counts} + l] = to_{key}(keys[{counts} + l] + {several})
+for j in range(whole, {stop}):
+    for l in range({_ABREAST}):
+        keys[{counts} + l] = to_{key}(keys[{counts} + l] + {holds("j")})"""
+    return "\n".join(" " * indent + line for line in text.splitlines())
 
 
 def middle_source(dtype: Any, skip: bool) -> str:
@@ -73,14 +94,8 @@ def middle_source(dtype: Any, skip: bool) -> str:
             for i in range(n):
                 for l in range({_ABREAST}):
                     keys[before + l] = to_{key}(0)
-                for j in range(i):
-                    for l in range({_ABREAST}):
-                        own = keys[{_ABREAST} * j + l] <= keys[{_ABREAST} * i + l]
-                        keys[before + l] = to_{key}(keys[before + l] + to_{key}(own))
-                for j in range(i + 1, n):
-                    for l in range({_ABREAST}):
-                        own = keys[{_ABREAST} * j + l] < keys[{_ABREAST} * i + l]
-                        keys[before + l] = to_{key}(keys[before + l] + to_{key}(own))
+{_counted("<=", "0", "i", key)}
+{_counted("<", "i + 1", "n", key)}
                 for l in range({_ABREAST}):
                     keys[place + l] = where(keys[before + l] == keys[goal + l], to_{key}(i), keys[place + l])
             for l in range(rows):
@@ -174,10 +189,7 @@ def mode_source(dtype: Any) -> str:
         for i in range(n):
             for l in range({_ABREAST}):
                 keys[counts + l] = to_{key}(0)
-            for j in range(n):
-                for l in range({_ABREAST}):
-                    equal = keys[{_ABREAST} * j + l] == keys[{_ABREAST} * i + l]
-                    keys[counts + l] = to_{key}(keys[counts + l] + to_{key}(equal))
+{_counted("==", "0", "n", key, "counts", 12)}
             for l in range({_ABREAST}):
                 own = keys[{_ABREAST} * i + l]
                 count = where({nan}, to_{key}(1), keys[counts + l])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from common.core import mode
 from common.core.allocation import refuse_endless
 from common.evaluate.kernels import compiled
 from common.tensor.base import TensorBase
+
+_FEW = 1024
+"""Elements for which room is made before they are counted."""
 
 
 def elements(x: Any, function: str, instead: str) -> np.ndarray:
@@ -49,16 +53,22 @@ def positions(x: np.ndarray, apart: bool = True) -> np.ndarray:
     -------
     array : (x.ndim, count) int64, or (count, x.ndim) if the dimensions are not to be `apart`.
     """
-    from common.kernels.arrays.indexing import positions_source
-
-    mask = np.ascontiguousarray(x if x.dtype == bool else x != 0)
-    dims, count = mask.ndim, int(np.count_nonzero(mask))
+    mask = x if x.dtype == bool else x != 0
+    if not mask.flags.c_contiguous:
+        mask = mask.copy()
+    dims, size, shape = mask.ndim, mask.size, mask.shape
+    if size == 0:
+        return np.empty((dims, 0) if apart else (0, dims), np.int64)
+    count = int(np.count_nonzero(mask)) if apart or size > _FEW else size
     out = np.empty(dims * (count + 1), np.int64)
-    if count:
-        distances = (1, count) if apart else (dims, 1)
-        columns = mask.shape[-1]
-        compiled(positions_source(), "positions")(
-            mask, out, mask.size // columns, columns, dims, *distances, *mask.shape[:-1]
-        )
+    distances = (1, count) if apart else (dims, 1)
+    count = _positions_kernel()(mask, out, size // shape[-1], shape[-1], dims, *distances, *shape[:-1])
     out.resize((dims, count) if apart else (count, dims), refcheck=False)
     return out
+
+
+@cache
+def _positions_kernel() -> Any:
+    from common.kernels.arrays.indexing import positions_source
+
+    return compiled(positions_source(), "positions")
