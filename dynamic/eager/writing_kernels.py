@@ -49,9 +49,7 @@ _grad_enabled = mode.grad_mode.get
 
 
 def _log(x: np.ndarray, frame: FrameType) -> None:
-    """Note that an array has been written where `frame` is, or the user's code behind it."""
-    if write(x, frame) is not None:
-        return
+    """Note that an array has been written where `frame` is, or the user's code behind it, where `write` has not."""
     if (code := frame.f_code).co_filename in user_files:
         log_write(x, code, frame.f_lasti)
     else:
@@ -133,28 +131,36 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 return general(self, *others, **options)
         if run(*arrays) is NotImplemented:
             return general(self, *others, **options)
-        if write(x, _getframe(2)) is None:
-            _log(x, _getframe(2))
+        if write(x, frame := _getframe(2)) is None:
+            _log(x, frame)
         return self
 
     def method(self: Any, *others: Any, **options: Any) -> Any:
-        """The commonest operands: one tensor with memory of its own, or one number."""
+        """The commonest operands: none, one tensor with memory of its own, or one number."""
         x = write(self)
         if x is None and (x := _free(self)) is None:
             return general(self, *others, **options)
-        if len(others) == 1 and not options:
+        if not others and not options:
+            run = known.get((x.shape, x.dtype))
+            if run and run(x) is not NotImplemented:
+                if write(x, frame := _getframe(1)) is None:
+                    _log(x, frame)
+                return self
+        elif len(others) == 1 and not options:
             other = others[0]
             if other.__class__ in KINDS:
                 z = other.payload
                 run = known.get((x.shape, x.dtype, z.shape, z.dtype))
                 if run and x.base is None and z.base is None and x is not z and z.flags.c_contiguous:
                     if not (other._requires_grad and _grad_enabled()) and run(x, z) is not NotImplemented:
-                        _log(x, _getframe(1))
+                        if write(x, frame := _getframe(1)) is None:
+                            _log(x, frame)
                         return self
             elif (other.__class__ is float or other.__class__ is int) and other:
                 run = known.get((x.shape, x.dtype, other.__class__, other))
                 if run and run(x) is not NotImplemented:
-                    _log(x, _getframe(1))
+                    if write(x, frame := _getframe(1)) is None:
+                        _log(x, frame)
                     return self
         return wide(x, self, *others, **options)
 
@@ -277,7 +283,8 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
             return general(self, *given, **options)
         if x.size < MANY or not filled(x, value):
             x[...] = value
-        _log(x, _getframe(1))
+        if write(x, frame := _getframe(1)) is None:
+            _log(x, frame)
         return self
 
     return update_wrapper(method, general)
