@@ -261,6 +261,11 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
     return concrete(self).__dlpack_device__()
 
 
+def _numel(self: TensorBase) -> Any:
+    """The number of elements."""
+    return x.size if type(x := self.payload) is np.ndarray else numel(self.shape)
+
+
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "item": item, "__bool__": truth, "__len__": _len,
@@ -277,8 +282,8 @@ _METHODS = {
     "__int__": whole,
     "__getitem__": lambda self, key: functional.getitem(self, key),
     "size": lambda self, dim=None: self.shape if dim is None else self.payload.shape[dim],
-    "dim": lambda self: self.ndim,
-    "numel": lambda self: numel(self.shape),
+    "dim": lambda self: len(self.payload.shape),
+    "numel": _numel,
     "where": lambda self, condition, other: functional.where(condition, self, other),
     "unfold": unfold,
     "split": lambda self, split_size, dim=0, **axis: functional.split(self, split_size, **(axis or {"dim": dim})),

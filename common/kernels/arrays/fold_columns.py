@@ -11,9 +11,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from common.core.numerics import LANES
-from common.kernels.arrays.code_blocks import WORD, While, align, internal, load_lanes, word
+from common.kernels.arrays.code_blocks import WORD, While, align, internal, load_lanes, prefetch, word
 from common.kernels.arrays.fold_rows import SUM, RowFold
 from common.kernels.arrays.sums import VECTOR_BYTES
+
+_AHEAD = 2
+"""Vectors by which memory is asked for ahead of each row: the processor follows fewer rows than these by itself."""
 
 
 def fold_columns(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
@@ -57,6 +60,8 @@ def _fold_vector_of_columns(module: ir.Module, kind: ir.Type, how: RowFold) -> i
             return b.gep(x, [b.mul(row, columns)])
 
         def taken(lanes: list[ir.Value], places: list[ir.Value]) -> list[ir.Value]:
+            for p in places:
+                prefetch(b, b.gep(p, [word(_AHEAD * width)]))
             loaded = [how.of(b, load_lanes(b, p, width)) for p in places]
             return [how.combine(b, lane, v) for lane, v in zip(lanes, loaded, strict=True)]
 

@@ -91,8 +91,10 @@ TILE = 1024
 VECTOR_BYTES = 64
 """Bytes of columns whose lanes are held in registers together: an AVX-512 register, of which LANES leave as many."""
 
-_IN_CACHE = 1 << 18
-"""Bytes of rows and columns up to which they stay in the second-level cache while vector after vector is summed."""
+_FEW, _IN_CACHE = (8, 256), 1 << 18
+"""From how many rows on, and up to how many, these are summed vector after vector of columns; or bytes of fewer or more
+rows of which this holds, because a second-level cache holds them.
+"""
 
 
 def sum_oracle(x: np.ndarray, product: bool = False) -> np.ndarray:
@@ -199,7 +201,9 @@ def whole_columns(kind: np.dtype[Any], parts: str) -> str:
     parts : what follows "whole_" in the name of a function of `common.kernels.arrays.row_functions`.
     """
     return f"""
-    if args[2] >= {VECTOR_BYTES // kind.itemsize} and args[1] <= min({BLOCK}, {_IN_CACHE // kind.itemsize} // args[2]):
+    held = min({BLOCK}, {_IN_CACHE // kind.itemsize} // max(args[2], 1))
+    some = args[1] >= {_FEW[0]} and args[1] <= {_FEW[1]}
+    if args[2] >= {VECTOR_BYTES // kind.itemsize} and (some or args[1] <= held):
         for b in range(args[0]):
             whole_{parts}(x, b * args[1] * args[2], args[1], args[2], out, b * args[2])
         return 0"""
