@@ -274,3 +274,17 @@ def test_a_row_by_itself_has_the_bits_that_it_has_among_others(dtype):
         found = dynamic.dot(a, b).numpy()
         assert_same_bits(dynamic.mv(np.stack([a] * 3), b).numpy(), np.repeat(found, 3))
         assert_same_bits(found, gemm.oracle(a[None], b[:, None])[0, 0].reshape(()))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_short_rows_have_the_bits_of_each(dtype):
+    """Rows are added up side by side, as many as a vector has lanes."""
+    rng = np.random.default_rng(6)
+    for k in (1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65):
+        for count in (7, 8, 9, 15, 16, 17, 40):
+            a, b = rng.standard_normal((count, k)).astype(dtype), rng.standard_normal(k).astype(dtype)
+            a[rng.random(a.shape) < 0.1] = -0.0
+            a[rng.integers(count), rng.integers(k)] = np.inf
+            b[rng.random(k) < 0.1] = -0.0
+            found = dynamic.mv(a, b).numpy()
+            assert_same_bits(found, np.array([gemm.oracle(row[None], b[:, None])[0, 0] for row in a], dtype))
