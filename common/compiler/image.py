@@ -3,7 +3,7 @@
 LLVM's object files for x86-64 hold absolute addresses of 64 bits and no others, because the JIT's code model is the
 large one. `link` lays the sections out behind each other and notes where addresses are missing: so far into the image
 itself, or of a symbol. `load` copies an image into fresh pages, fills these words in and makes the pages executable
-and read-only. That takes about 50 us, where importing llvmlite takes 30 ms. Whatever else an object file asks for,
+and read-only. That takes about 50 us, where loading LLVM takes 6 ms. Whatever else an object file asks for,
 and every other platform, is left to llvmlite: `link` returns None and `is_supported` is false.
 """
 
