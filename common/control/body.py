@@ -50,11 +50,21 @@ class Body:
     def captured(self) -> list[Edge]:
         """Edges to what lies outside and gets a gradient, each once."""
         if self._captured is None:
+            for results in (self.carried, self.stacked):
+                results[:] = [self._held(x) for x in results]
             outputs = [x.edge for x in (*self.carried, *self.stacked, *self.summed.values()) if x.edge is not None]
             self._reached = outputs, collect(outputs, self.start) if outputs else []
             own = {id(x) for x in self.inputs}
             self._captured = captured_edges(self._reached[1], outputs, self.start, own) if outputs else []
         return self._captured
+
+    def _held(self, x: TensorBase) -> TensorBase:
+        """A result that does not follow later writes to a tensor from outside, which it may be."""
+        if x._requires_grad if x.grad_fn is None else x.grad_fn.number >= self.start:
+            return x
+        held = wrap(x.payload)
+        held.grad_fn, held.output_nr, held._requires_grad = x.grad_fn, x.output_nr, x._requires_grad
+        return held
 
     def forget(self, unwanted: Callable[[Edge], bool]) -> None:
         """Take edges out of `captured`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
-from typing import Any, cast
+from typing import Any
 
 from common.control.choose import cond
 from common.convert.name_states import (
@@ -21,6 +21,7 @@ from common.convert.name_states import (
     where_now,
     zeros,
 )
+from common.convert.written import require_alone, run
 
 
 def if_(test: Any, one: Callable[..., Values], two: Callable[..., Values], names: Sequence[str], scope: Any) -> Values:
@@ -28,19 +29,25 @@ def if_(test: Any, one: Callable[..., Values], two: Callable[..., Values], names
     given = values(scope, names)
     if not decides(test):
         return one(*given) if test else two(*given)
-    return branch(test, one, two, names, given, where_now())
+    return branch(test, one, two, names, given, scope, where_now())
 
 
 def branch(
-    test: Any, one: Callable[..., Values], two: Callable[..., Values], names: Sequence[str], given: Values, where: str
+    test: Any,
+    one: Callable[..., Values],
+    two: Callable[..., Values],
+    names: Sequence[str],
+    given: Values,
+    scope: Any,
+    where: str,
 ) -> Values:
     """The values that one of two functions gives, a tensor decides which; what both leave alone is left alone."""
-    first, second = (learned(part, given)[1] for part in (one, two))
+    first, second = (learned(part, names, given) for part in (one, two))
     results: list[Any] = [None] * len(names)
     asked: dict[int, Any] = {}
     a: Any
     b: Any
-    for i, (a, b) in enumerate(zip(first, second, strict=True)):
+    for i, (a, b) in enumerate(zip(first.ran.out, second.ran.out, strict=True)):
         if a is b:
             results[i] = a
         elif (a is UNSET or b is UNSET) and names[i].startswith(INTERNAL) and is_data(b if a is UNSET else a):
@@ -55,15 +62,36 @@ def branch(
         else:
             raise not_data(where, names[i], a if not is_data(a) else b)
 
-    def picked(part: Callable[..., Values]) -> list[Any]:
-        out = part(*given)
+    def picked(out: Values) -> list[Any]:
         return [zeros(like) if out[i] is UNSET else out[i] for i, like in asked.items()]
 
-    if asked:
-        functions = [wraps(part)(partial(picked, part)) for part in (one, two)]
-        for i, x in zip(asked, cond(test, *functions), strict=True):
+    writes = {*first.writes, *second.writes}
+    if asked or writes:
+        require_alone((one, two) if writes else (), scope, where)
+        for i, x in zip(asked, _chosen(test, one, two, names, given, writes, picked), strict=True):
             results[i] = x
     return tuple(results)
+
+
+def _chosen(
+    test: Any,
+    one: Callable[..., Any],
+    two: Callable[..., Any],
+    names: Sequence[str],
+    given: Values,
+    writes: Collection[int],
+    picked: Callable[[Any], Any],
+) -> Any:
+    """What is picked of the result of one of two blocks; tensors are written as it has written its copies."""
+
+    def chosen(block: Callable[..., Any]) -> Any:
+        ran = run(block, names, given)
+        return picked(ran.raw), [ran.copies.get(i, given[i]) for i in writes]
+
+    result, states = cond(test, *(wraps(block)(partial(chosen, block)) for block in (one, two)))
+    for i, state in zip(writes, states, strict=True):
+        given[i].copy_(state)
+    return result
 
 
 def if_return(test: Any, one: Callable[..., Any], two: Callable[..., Any], names: Sequence[str], scope: Any) -> Any:
@@ -71,10 +99,12 @@ def if_return(test: Any, one: Callable[..., Any], two: Callable[..., Any], names
     given = values(scope, names)
     if not decides(test):
         return one(*given) if test else two(*given)
-    first, second = (cast(Any, learned(part, given)[1]) for part in (one, two))
-    if first is None and second is None:
+    first, second = (learned(part, names, given) for part in (one, two))
+    writes = {*first.writes, *second.writes}
+    if first.ran.raw is None and second.ran.raw is None and not writes:
         return None
-    for x in (first, second):
+    for x in (first.ran.raw, second.ran.raw):
         if not is_data(x):
             raise not_data(where_now(), "the result", x)
-    return cond(test, *(wraps(part)(partial(part, *given)) for part in (one, two)))
+    require_alone((one, two) if writes else (), scope, where_now())
+    return _chosen(test, one, two, names, given, writes, lambda out: out)

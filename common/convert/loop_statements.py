@@ -25,6 +25,7 @@ from common.convert.name_states import (
     where_now,
     zeros,
 )
+from common.convert.written import require_alone, run
 from common.core.dtypes import int64
 from common.tensor.base import TensorBase
 
@@ -37,11 +38,13 @@ class _LoopNames(NamedTuple):
     carried : positions of those that are carried.
     start : their values before the loop.
     lost : positions of those that have no value before it.
+    written : positions of tensors that it writes in place, and which keep their names.
     """
 
     carried: list[int]
     start: list[Any]
     lost: list[int]
+    written: list[int]
 
 
 def while_(
@@ -53,7 +56,7 @@ def while_(
     while True:
         answer = _going_on(state, ended, partial(test, *state))
         if decides(answer):
-            return _while_traced(test, body, names, state, ended)
+            return _while_traced(test, body, names, state, ended, scope)
         if not answer:
             return state
         state = body(*state)
@@ -65,10 +68,10 @@ def _going_on(state: Values, ended: int, test: Callable[[], Any]) -> Any:
 
 
 def _while_traced(
-    test: Callable[..., Any], body: Callable[..., Values], names: Sequence[str], state: Values, ended: int
+    test: Callable[..., Any], body: Callable[..., Values], names: Sequence[str], state: Values, ended: int, scope: Any
 ) -> Values:
     where = where_now()
-    split = _split(body, names, state, where)
+    split = _split(body, names, state, scope, where)
 
     def asks(carried: Any) -> Any:
         x = _filled(state, split, carried)
@@ -77,7 +80,7 @@ def _while_traced(
 
     @wraps(body)
     def step(carried: Any) -> Any:
-        out = body(*_filled(state, split, carried))
+        out = run(body, names, _filled(state, split, carried)).raw
         return [out[i] for i in split.carried]
 
     return _after(state, split, names, where, while_loop(asks, step, split.start))
@@ -111,13 +114,13 @@ def for_(rows: Any, body: Callable[..., Values], names: Sequence[str], scope: An
     state = values(scope, names)
     ended = names.index(flag) if flag else -1
     if isinstance(rows, Range):
-        return _for_range(rows, body, names, state, ended)
+        return _for_range(rows, body, names, state, ended, scope)
     if isinstance(rows, TensorBase) and rows.ndim:
-        return _for_rows(rows, body, names, state, ended)
+        return _for_rows(rows, body, names, state, ended, scope)
     where = where_now()
     for x in rows:
         if ended >= 0 and decides(state[ended]):  # a tensor has decided whether the loop goes on
-            state = branch(state[ended], _same, partial(body, x), names, state, where)
+            state = branch(state[ended], _same, _at(body, x), names, state, scope, where)
             continue
         state = body(x, *state)
         if ended >= 0 and not decides(state[ended]) and state[ended]:
@@ -129,10 +132,17 @@ def _same(*state: Any) -> Values:
     return state
 
 
-def _for_range(rows: Range, body: Callable[..., Values], names: Sequence[str], state: Values, ended: int) -> Values:
+def _at(body: Callable[..., Values], x: Any) -> Callable[..., Values]:
+    """The body of a `for` at one element."""
+    return wraps(body)(partial(body, x))
+
+
+def _for_range(
+    rows: Range, body: Callable[..., Values], names: Sequence[str], state: Values, ended: int, scope: Any
+) -> Values:
     where = where_now()
     first = full((), int64) + rows.start
-    split = _split(partial(body, first), names, state, where)
+    split = _split(_at(body, first), names, state, scope, where)
 
     def going(carried: Any) -> Any:
         i, rest = carried[0], _filled(state, split, carried[1:])
@@ -140,39 +150,45 @@ def _for_range(rows: Range, body: Callable[..., Values], names: Sequence[str], s
 
     @wraps(body)
     def step(carried: Any) -> Any:
-        out = body(carried[0], *_filled(state, split, carried[1:]))
+        out = run(_at(body, carried[0]), names, _filled(state, split, carried[1:])).raw
         return [carried[0] + rows.step, *(out[i] for i in split.carried)]
 
     return _after(state, split, names, where, while_loop(going, step, [first, *split.start])[1:])
 
 
-def _for_rows(rows: TensorBase, body: Callable[..., Values], names: Sequence[str], state: Values, ended: int) -> Values:
+def _for_rows(
+    rows: TensorBase, body: Callable[..., Values], names: Sequence[str], state: Values, ended: int, scope: Any
+) -> Values:
     if ended >= 0:
         count = full((), int64) + rows.shape[0]
         by_number = wraps(body)(lambda i, *x: body(rows[i], *x))
-        return _for_range(Range(0, count), by_number, names, state, ended)
+        return _for_range(Range(0, count), by_number, names, state, ended, scope)
     where = where_now()
     row = full(tuple(rows.shape[1:]), rows.dtype)
-    split = _split(partial(body, row), names, state, where)
+    split = _split(_at(body, row), names, state, scope, where)
 
     @wraps(body)
     def step(carried: Any, x: Any) -> Any:
-        out = body(x, *_filled(state, split, carried))
+        out = run(_at(body, x), names, _filled(state, split, carried)).raw
         return [out[i] for i in split.carried], None
 
     return _after(state, split, names, where, scan(step, split.start, rows)[0])
 
 
-def _split(body: Callable[..., Values], names: Sequence[str], state: Values, where: str) -> _LoopNames:
+def _split(
+    body: Callable[..., Values], names: Sequence[str], state: Values, scope: dict[str, Any], where: str
+) -> _LoopNames:
     """Divide the names that a loop sets: an iteration changes the carried ones, once all others are tensors."""
     known: set[int] = set()
     while True:
-        split = _LoopNames([], [], [])
-        given, out = learned(body, state, known)
-        for i, (before, after) in enumerate(zip(given, out, strict=True)):
+        split = _LoopNames([], [], [], [])
+        given, ran, writes = learned(body, names, state, known)
+        for i, (before, after) in enumerate(zip(given, ran.out, strict=True)):
             start = state[i]
-            if before is after:
+            if before is after and i not in writes:
                 continue
+            if before is after and isinstance(start, TensorBase):
+                split.written.append(i)
             if start is UNSET and names[i].startswith(INTERNAL) and is_data(after):
                 start = zeros(after)
             elif start is UNSET or isinstance(start, Lost):
@@ -186,6 +202,7 @@ def _split(body: Callable[..., Values], names: Sequence[str], state: Values, whe
             split.carried.append(i)
             split.start.append(start)
         if known.issuperset(split.carried):
+            require_alone((body,) if writes else (), scope, where)
             return split
         known.update(split.carried)
 
@@ -199,6 +216,8 @@ def _filled(state: Values, split: _LoopNames, carried: Sequence[Any]) -> list[An
 
 def _after(state: Values, split: _LoopNames, names: Sequence[str], where: str, carried: Sequence[Any]) -> Values:
     full = _filled(state, split, carried)
+    for i in split.written:
+        full[i] = state[i].copy_(full[i])
     for i in split.lost:
         full[i] = Lost(names[i], where)
     return tuple(full)

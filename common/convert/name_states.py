@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.control.body import leaf, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.control.structures import tensors
+from common.convert.written import BlockRun, run
 from common.core import mode
 from common.core.errors import TraceError
 from common.core.sizes import Dim
@@ -63,16 +64,53 @@ def decides(x: Any) -> bool:
     return known is None or known(x) is None
 
 
-def learned(function: Callable[..., Values], state: Values, known: Collection[int] = ()) -> tuple[Values, Values]:
-    """The arguments and results of a function, known by shapes only; nothing is recorded.
+class _WritesKnown(AbstractTrace):
+    """Only shapes are known, and what is written."""
+
+    def __init__(self) -> None:
+        super().__init__("converted code")
+        self.written: set[int] = set()
+        self._views: dict[int, tuple[Any, Any]] = {}
+
+    def note_views(self, op: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        """Views, and parts as of a split, show the first operand; where they may, they are taken to."""
+        if op.kind == "view" or op.nout > 1:
+            self._views |= {id(view): (view, self._base(operands[0])) for view in results}
+
+    def set_elements(self, x: TensorBase, new: Any) -> None:
+        """A write to a tensor is one to its base."""
+        self.written.add(id(self._base(x)))
+
+    def _base(self, x: Any) -> Any:
+        return self._views[id(x)][1] if id(x) in self._views else x
+
+
+class Learned(NamedTuple):
+    """A run of a block of which shapes are known only.
+
+    Attributes
+    ----------
+    given, ran : its arguments and what it did.
+    writes : positions of the tensors that it writes in place.
+    """
+
+    given: Values
+    ran: BlockRun
+    writes: list[int]
+
+
+def learned(block: Callable[..., Any], names: Sequence[str], state: Values, known: Collection[int] = ()) -> Learned:
+    """What a block does with the values of names; nothing is recorded.
 
     Parameters
     ----------
     known : positions in the state of what will be tensors, also where it is numbers now.
     """
-    with mode.no_grad(), mode.activate_trace(AbstractTrace("converted code")), uncounted():
+    trace = _WritesKnown()
+    with mode.no_grad(), mode.activate_trace(trace), uncounted():
         given = tuple(_abstract(x) if i in known and x is not UNSET else x for i, x in enumerate(state))
-        return given, function(*given)
+        ran = run(block, names, given)
+    return Learned(given, ran, [i for i, copy in ran.copies.items() if id(copy) in trace.written])
 
 
 def _abstract(tree: Any) -> Any:

@@ -51,6 +51,12 @@ def written(nodes: Sequence[ast.AST]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def read(nodes: Sequence[ast.AST]) -> list[str]:
+    """Names that are read, also by functions inside."""
+    loads = [x.id for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+    return list(dict.fromkeys(loads))
+
+
 def leaves(nodes: Sequence[ast.AST], kinds: tuple[type, ...]) -> bool:
     """Whether statements of some kinds are among those that a block runs: `return`, or `break` of this loop."""
     inner = LOOPS if ast.Return not in kinds else ()

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from common.convert.names import LOOPS, SCOPES, always_leaves, assigned, leaves, obstacle, written
+from common.convert.names import LOOPS, SCOPES, always_leaves, assigned, leaves, obstacle, read, written
 from common.convert.syntax import RUNTIME, Fill, place, runtime, sets_names
 from common.core.errors import TraceError
 
@@ -117,23 +117,36 @@ class Rewriter(ast.NodeTransformer):
         for what, block in (("true", one), ("false", two)):
             name = self._name(what)
             parts.append(name)
-            functions.append(self._function(name, names, block or [ast.Pass()], returns=returns, at=node))
+            functions += self._function(name, names, block or [ast.Pass()], returns=returns, at=node)
         line = f"{call}(TEST, {parts[0]}, {parts[1]}, {tuple(names)!r}, locals())"
         return [*functions, *self._call(line, node, names if not returns else [], TEST=self.test(node.test))]
 
     def _function(
-        self, name: str, names: Sequence[str], block: Sequence[ast.stmt], *, returns: bool, at: ast.AST, first: str = ""
-    ) -> ast.stmt:
-        """A function of the names that a block sets, which returns them, or what the function returns."""
-        changed = [n for n in written(list(block)) if n in names]
-        head = "".join(f"    {n} = {RUNTIME}.own({n})\n" for n in changed)
+        self,
+        name: str,
+        names: Sequence[str],
+        block: Sequence[ast.stmt],
+        *,
+        returns: bool,
+        at: ast.AST,
+        first: str = "",
+        also: Sequence[ast.AST] = (),
+    ) -> list[ast.stmt]:
+        """A function of the names that a block sets, which returns them, or what the function returns.
+
+        The names that it writes in place, and those that it and `also` read, are its attribute `names`.
+        """
+        writes, reads = tuple(written(block)), tuple(read([*block, *also]))
         parameters = ", ".join([*([first] if first else []), *names])
         end = "None" if returns else f"{RUNTIME}.values(locals(), {tuple(names)!r})"
-        (made,) = ast.parse(f"def {name}({parameters}):\n{head}    return {end}").body
+        made, *noted = ast.parse(
+            f"def {name}({parameters}):\n    return {end}\n" + (f"{name}.names = {writes, reads}" if writes else "")
+        ).body
         assert isinstance(made, ast.FunctionDef)
-        place(made, at)
+        for node in (made, *noted):
+            place(node, at)
         made.body[-1:] = [*self.block(block, returns=returns), made.body[-1]]
-        return made
+        return [made, *noted]
 
     def _assign(self, names: Sequence[str], what: str) -> str:
         return f"{''.join(f'{n}, ' for n in names)}{'= ' if names else ''}{RUNTIME}.{what}"
@@ -155,11 +168,11 @@ class Rewriter(ast.NodeTransformer):
         body, flag, before = self._without_break(node.body, node)
         names = assigned(body)
         name, test = self._name("body"), self._name("test")
-        made = self._function(name, names, body, returns=False, at=node)
+        made = self._function(name, names, body, returns=False, at=node, also=[node.test])
         (asks,) = ast.parse(f"def {test}({', '.join(names)}):\n    return TEST").body
         asked = Fill({"TEST": self.test(node.test)}).visit(place(asks, node))
         line = f"{self._assign(names, 'while_')}({test}, {name}, {tuple(names)!r}, locals(), {flag!r})"
-        return [*before, asked, made, *self._call(line, node, names)]
+        return [*before, asked, *made, *self._call(line, node, names)]
 
     def visit_For(self, node: ast.For) -> Any:
         """A loop over something."""
@@ -176,7 +189,7 @@ class Rewriter(ast.NodeTransformer):
         name = self._name("body")
         made = self._function(name, names, body, returns=False, at=node, first=row)
         line = f"{self._assign(names, 'for_')}(ITER, {name}, {tuple(names)!r}, locals(), {flag!r})"
-        return [*before, made, *self._call(line, node, names, ITER=self._rows(node.iter))]
+        return [*before, *made, *self._call(line, node, names, ITER=self._rows(node.iter))]
 
     def _rows(self, node: ast.expr) -> ast.expr:
         """The iterable of a `for`; ``range(...)`` may be of tensors."""

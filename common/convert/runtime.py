@@ -30,11 +30,6 @@ from common.nn.module import Module
 from common.tensor.base import TensorBase
 
 
-def own(x: Any) -> Any:
-    """A tensor that may be written in place."""
-    return x.clone() if isinstance(x, TensorBase) else x
-
-
 def result(x: Any) -> Any:
     """The result of a function.
 
@@ -83,7 +78,7 @@ def item(x: Any) -> Any:
 
 __all__ = [
     "UNSET", "and_", "assert_", "callee", "chain", "convert", "for_", "if_", "if_expression", "if_return", "item",
-    "not_", "or_", "own", "plain", "range_", "result", "values", "while_",
+    "not_", "or_", "plain", "range_", "result", "values", "while_",
 ]  # fmt: skip
 
 
