@@ -302,11 +302,13 @@ if c >= 8 and o >= {_FEWEST} and n * lay >= {_LONG} and few_ > 0 and {is_flat("s
                 for i in range(images):
                     for phase in range(copies):
                         top = (begin if i == 0 else 0) * sh - ph + phase
-                        from_ = min((max(-top, 0) + sh - 1) // sh, lines)
-                        until = max(min((max(h - top, 0) + sh - 1) // sh, lines), from_)
+                        t = min(lay, q + deep - (first + i) * lay) - 1
+                        t = t // ow - (begin if i == 0 else 0) + 1 + reach
+                        from_ = min((max(-top, 0) + sh - 1) // sh, t)
+                        until = max(min((max(h - top, 0) + sh - 1) // sh, t), from_)
                         at = (((first + i) * groups + group) * c + c0) * plane + top * w - pw
                         to = copied + i * shifts * few_ * line + phase * lines * length
-                        lay_windows(x, at, s, to, -pw, w, length, sw, 1, shifts, from_, until, lines, sh * w, line,
+                        lay_windows(x, at, s, to, -pw, w, length, sw, 1, shifts, from_, until, t, sh * w, line,
                                     planes, plane)
                 e = 0
                 f = turned

@@ -37,7 +37,7 @@ _MANY, _MORE, _TALL = 192, 4096, 128
 multiplied with the weights where these lie.
 """
 _NARROW = 32
-"""Windows that a thread multiplies at least, where the rows of the weights can be shared instead."""
+"""Windows that are multiplied at once at least: those of an image, or of a thread where rows can be shared instead."""
 
 
 def forward_part(o: Any, inner: Any) -> Any:
@@ -75,19 +75,18 @@ parts of a row; of small images several meet the weights together.
 
 _PLACES = """line = (copies * lines * length + 15) // 16 * 16 + 16
 for p in range(0, inner, {deep}):
-    i = places + p
-    for channel in range(p // k, (min(inner, p + {deep}) - 1) // k + 1):
-        for ky in range(kh):
-            for kx in range(kw):
-                at = ky * dh % copies * lines + ky * dh // copies
-                at = (channel - p // k) * shifts * line + at * length
-                if apart:
-                    at = at + kx * dw % sw * line + kx * dw // sw
-                else:
-                    at = at + kx * line
-                j = (channel * kh + ky) * kw + kx
-                if j >= p and j < p + {deep}:
-                    s[places + j] = to_{kind}(at)
+    for i in range(k):
+        ky = i // kw * dh
+        kx = i % kw * dw
+        at = (ky % copies * lines + ky // copies) * length
+        if apart:
+            at = at + kx % sw * line + kx // sw
+        else:
+            at = at + i % kw * line
+        for channel in range(p // k, (min(inner, p + {deep}) - 1) // k + 1):
+            j = channel * k + i
+            if j >= p and j < p + {deep}:
+                s[places + j] = to_{kind}(at + (channel - p // k) * shifts * line)
 """
 
 
@@ -116,7 +115,8 @@ if rows < 1:
     rows = 1
     across = (room // (copies * (1 + reach)) - more) // 16 * 16
 whole = rows * across
-fits = across > 0 and whole >= 32 and ((whole + 15) // 16 * 16 - whole) * o <= {_DROPPED} * whole
+fits = across > 0 and whole >= {_NARROW}
+fits = fits and ((whole + 15) // 16 * 16 - whole) * o <= {_DROPPED} * whole
 if fits and {is_flat("sw >= 1")}:
 {indented(_STRIPS, 4)}    places = y_
     lines = rows + reach
@@ -196,8 +196,7 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     packed = f"""{indented(FEW, 4)}    columns = panel_width(x)
     height = panel_height(x)
     tall = (o + height - 1) // height * height
-    near = k > 1
-    packed = n * lay >= ({_MANY} if near or o < {_TALL} else {_MORE})
+    packed = n * lay >= ({_MANY} if o < {_TALL} else {_MORE})
 """
     pack = f"""    if packed:
         for group in range(groups):

@@ -17,7 +17,6 @@ from common.compiler import llvm_engine
 from common.core.numerics import DEEP
 from common.kernels.arrays.code_blocks import (
     WORD,
-    ForLoop,
     ForStrips,
     While,
     add,
@@ -274,9 +273,9 @@ def _all_rows(module: ir.Module, kind: ir.Type, windows: str = "") -> ir.Functio
         places, (depth, columns, out, ldc, p, *gaps) = middle[: bool(windows)], middle[bool(windows) :]
         if windows:
             whole = b.alloca(WORD, DEEP)
-            with ForLoop(b, depth, 1) as each:
-                place = b.load(b.gep(places[0], [each.index]), align=align(kind), typ=kind)
-                b.store(b.fptosi(place, WORD), b.gep(whole, [each.index]))
+            with ForStrips(b, depth, 8) as (d, some):
+                numbers = load_some(b, b.gep(places[0], [d]), some, zero(ir.VectorType(kind, 8)))
+                store_lanes(b, b.fptosi(numbers, ir.VectorType(WORD, 8)), b.gep(whole, [d]))
             places = [whole]
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
