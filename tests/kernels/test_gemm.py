@@ -288,3 +288,29 @@ def test_many_short_rows_have_the_bits_of_each(dtype):
             b[rng.random(k) < 0.1] = -0.0
             found = dynamic.mv(a, b).numpy()
             assert_same_bits(found, np.array([gemm.oracle(row[None], b[:, None])[0, 0] for row in a], dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_small_products_are_those_of_the_definition(dtype):
+    """Without copies up to 16 rows, one vector of columns and 16 inner elements; by blocks beyond."""
+    rng = np.random.default_rng(7)
+    for m, n, k in [
+        (2, 2, 1),
+        (3, 3, 3),
+        (4, 8, 4),
+        (5, 2, 9),
+        (8, 8, 8),
+        (16, 16, 16),
+        (17, 16, 8),
+        (9, 17, 8),
+        (4, 9, 17),
+    ]:
+        a, b = (rng.normal(size=s).astype(dtype) for s in ((3, m, k), (3, k, n)))
+        if np.dtype(dtype).kind == "f":
+            a[rng.random(a.shape) < 0.1], b[rng.random(b.shape) < 0.1] = -0.0, -0.0
+            a[0, m - 1, k - 1] = np.inf
+        for trans_a, trans_b in ((0, 0), (1, 0), (0, 1), (1, 1)):
+            stored = [np.ascontiguousarray(x.mT) if t else x for x, t in ((a, trans_a), (b, trans_b))]
+            found = product(*stored, m, n, k, trans_a, trans_b, 3, (m * k, k * n))
+            for y, left, right in zip(found, a, b, strict=True):
+                assert_same_bits(y, gemm.oracle(left, right))

@@ -48,7 +48,7 @@ NAMESPACE: dict[str, Any] = {
             define_rows(f"huge_{name}", "ibibi", partial(made_in("huge_angles", "take_each"), function=f"huge_{name}"))
             for name in ("sin", "cos", "tan")
         ),
-        define_rows("multiply", "bibibiiiiiiiii", made_in("gemm_code", "multiply")),
+        define_rows("multiply", "bibibiiiiiiiii", made_in("small_products", "multiply")),
         define_rows("multiply_vector", "bibibiiiii", made_in("gemv_code", "multiply_vector")),
         define_rows("multiply_panel", "biiiiibiiibiii", made_in("gemm_code", "multiply_panel")),
         define_rows("multiply_windows", "biiiiibibiiibiiiiii", made_in("gemm_code", "multiply_windows")),
