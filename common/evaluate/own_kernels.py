@@ -35,7 +35,7 @@ Shapes = tuple[tuple[int, ...], ...]
 def own_kernel(name: str, forms: Any, attrs: Mapping[str, Any]) -> OwnKernel | None:
     """The kernel for operands of known forms; None where there is none for these: their ops run."""
     shapes, dtypes = zip(*forms, strict=True)
-    if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
+    if dtypes[0].kind not in _KINDS.get(name, "f") or any(dtype != dtypes[0] for dtype in dtypes):
         return None
     found: OwnKernel | None = OWN[name](shapes, dtypes[0], attrs)
     return None if found is None or 0 in found.shape or 0 in shapes[0] else found
@@ -153,3 +153,5 @@ OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "unreflected": _bordered("unreflected", -1), "window_put": _put,
 }  # fmt: skip
 """What makes the kernel of each name, of shapes, dtype and attributes."""
+_KINDS = {"middle": "fiu"}
+"""Kinds of dtypes that a kernel takes, where these are not floats alone."""

@@ -71,3 +71,27 @@ def test_modes(shape, dtype):
             f = tw.function(lambda x, tw=tw: tuple(tw.mode(x, -1)))
             for _ in range(2):
                 assert_all_same_bits(f(x), [values, expected], f"mode of {shape}")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("shape", [(31, 32), (5, 1), (17, 64), (3, 65), (4, 1000), (2, 70000), (1500,)], ids=str)
+def test_places_of_integers(shape, dtype):
+    """With both ends of the range, and few different ones."""
+    rng, info = np.random.default_rng(1), np.iinfo(dtype)
+    for x in (
+        rng.integers(info.min, info.max, shape, dtype, endpoint=True),
+        rng.integers(0, 3, shape, dtype),
+        rng.choice(np.array([info.min, info.max], dtype), shape),
+        np.full(shape, info.max, dtype),
+    ):
+        order = np.argsort(x, -1, kind="stable")[..., (shape[-1] - 1) // 2]
+        for tw in (dynamic, static):
+            f = (
+                tw.function(lambda x, tw=tw: tuple(tw.median(x, -1)))
+                if tw is static
+                else lambda x: tuple(dynamic.median(x, -1))
+            )
+            values, found = f(tw.tensor(x))
+            assert_all_same_bits([found.numpy()], [order], dtype)
+            assert_all_same_bits([values.numpy()], [np.take_along_axis(x, order[..., None], -1)[..., 0]], dtype)
+        assert dynamic.median(dynamic.tensor(x)).item() == np.sort(x, None)[(x.size - 1) // 2]

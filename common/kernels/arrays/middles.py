@@ -10,7 +10,8 @@ kernel      buffers          args     result
 ==========  ===============  =======  ==================================================================================
 
 The order is that of `common.kernels.arrays.sorting`: of equal elements the earlier one is first. Nothing is sorted: the
-key of the median is found by halves, each of which counts the keys of a row by vectors. Of a long row only those are
+key of the median is found by halves of what it may be, each of which counts the keys of a row by vectors, until one key
+is left. Of a long row only those are
 counted whose leading bits are the median's, which one count of leading bits has found. Short rows lie side by side in
 the lanes of vectors: the median is where as many are before as there should be. out is int64; scratch:
 `scratch` elements of 8 bytes. Status: always 0.
@@ -63,7 +64,6 @@ def middle_source(dtype: Any, skip: bool) -> str:
     """Return the kernel, "among" with `skip`."""
     wide = np.dtype(dtype).itemsize == 8
     key, size = ("int64", 64) if wide else ("int32", 32)
-    least, most = -(1 << (size - 1)), (1 << (size - 1)) - 1
     half = 1 << (_BITS - 1)
     # sums of the ends of the range would overflow in int64
     between = "(low >> 1) + (high >> 1) + (low & high & 1)"
@@ -136,9 +136,11 @@ def middle_source(dtype: Any, skip: bool) -> str:
                     keys[count] = k
                     held[n + count] = j
                     count += to_int64((to_int64(k) >> {size - _BITS}) == digit)
-            low = to_int64({least + 1}) - 1
-            high = to_int64({most})
-            while low < high:
+            low = to_int64(row_min(keys, 0, count))
+            high = to_int64(row_max(keys, 0, count))
+            under = 0
+            upto = count
+            while low < high and upto - under > 1:
                 half = {between}
                 pivot = to_{key}(half)
                 below = to_int32(0)
@@ -146,17 +148,19 @@ def middle_source(dtype: Any, skip: bool) -> str:
                     below += to_int32(keys[j] <= pivot)
                 if to_int64(below) > chosen:
                     high = half
+                    upto = to_int64(below)
                 else:
                     low = half + 1
-            found = to_{key}(low)
-            counted = to_int32(0)
-            for j in range(count):
-                counted += to_int32(keys[j] < found)
-            chosen -= to_int64(counted)
+                    under = to_int64(below)
             j = 0
-            while keys[j] != found or chosen > 0:
-                chosen -= to_int64(keys[j] == found)
-                j += 1
+            if upto - under == 1:
+                while keys[j] < to_{key}(low) or keys[j] > to_{key}(high):
+                    j += 1
+            else:
+                chosen -= under
+                while keys[j] != to_{key}(low) or chosen > 0:
+                    chosen -= to_int64(keys[j] == to_{key}(low))
+                    j += 1
             out[r] = j if n < {_LONG} else held[n + j]
     return 0
 """
