@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Sequence
 from ctypes import c_bool, c_char_p, c_int, c_size_t, c_void_p
@@ -71,7 +72,10 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "DisposeNewModulePassManger": (None, _POINTER),
     **dict.fromkeys(("DisposePassBuilder", "DisposePipelineTuningOptions"), (None, _POINTER)),
 }
-"""Functions of llvmlite 0.45 and later: what each returns, and takes."""
+"""Functions of llvmlite: what each returns, and takes."""
+
+_READ = re.compile(r"version = '0\.(4[5-9]|50)\.")
+"""Versions whose functions these are; of others, what llvmlite itself declares is looked at before the first call."""
 
 
 @cache
@@ -80,10 +84,34 @@ def _library() -> ctypes.CDLL:
     spec = find_spec("llvmlite")
     if spec is None or spec.origin is None:
         raise ImportError("kernels are compiled with llvmlite, which is not installed; numba installs it")
+    if not _READ.search(Path(spec.origin).with_name("_version.py").read_text("utf-8")) and (
+        other := declared_otherwise()
+    ):
+        from common.core.errors import CompileError
+
+        raise CompileError(
+            "kernels are compiled with llvmlite, 0.45 to 0.50; what is installed has other C functions "
+            f"({', '.join(other)})"
+        )
     library = ctypes.CDLL(str(Path(spec.origin).parent / "binding" / name))
     for start in ("Target", "AsmPrinter"):
         getattr(library, f"LLVMPY_InitializeNative{start}")()
     return library
+
+
+def declared_otherwise() -> list[str]:
+    """Return the functions of which llvmlite's Python modules declare other arguments, or that it does not have."""
+    from llvmlite.binding import ffi
+
+    def sizes(kinds: Sequence[Any]) -> list[int]:
+        return [ctypes.sizeof(kind) for kind in kinds]
+
+    other = []
+    for name, (_, *ours) in _PROTOTYPES.items():
+        theirs = getattr(getattr(ffi.lib, f"LLVMPY_{name}", None), "argtypes", ())
+        if theirs is not None and sizes(theirs) != sizes(ours)[: len(theirs) or None]:
+            other.append(name)
+    return other
 
 
 @cache

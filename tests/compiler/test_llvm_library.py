@@ -1,5 +1,7 @@
 """LLVM by its C functions: modules, machines, and what is said when LLVM refuses."""
 
+import ctypes
+import re
 import threading
 
 import pytest
@@ -16,6 +18,21 @@ TWO = "declare i32 @other(i32)\n@word = external global i64\ndefine i32 @own(i32
 def test_the_library_has_every_function():
     for name in llvm_library._PROTOTYPES:
         llvm_library._function(name)
+
+
+def test_llvmlite_declares_the_same_arguments(monkeypatch):
+    assert llvm_library.declared_otherwise() == []
+    monkeypatch.setitem(llvm_library._PROTOTYPES, "SetLinkage", (None, ctypes.c_void_p))
+    monkeypatch.setitem(llvm_library._PROTOTYPES, "Nowhere", (None, ctypes.c_void_p))
+    assert llvm_library.declared_otherwise() == ["SetLinkage", "Nowhere"]
+
+
+def test_a_version_that_is_not_known_is_looked_at(monkeypatch):
+    monkeypatch.setattr(llvm_library, "_READ", re.compile("never"))
+    assert llvm_library._library.__wrapped__()
+    monkeypatch.setitem(llvm_library._PROTOTYPES, "SetLinkage", (None, ctypes.c_void_p))
+    with pytest.raises(CompileError, match=r"what is installed has other C functions \(SetLinkage\)"):
+        llvm_library._library.__wrapped__()
 
 
 def test_a_function_that_a_version_lacks_is_named(monkeypatch):
