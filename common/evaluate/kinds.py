@@ -211,7 +211,7 @@ def _view(self: Recipe) -> None:
 
     def run(x: np.ndarray) -> np.ndarray:
         """The view; a copy is one of what lies in order, if that is much."""
-        if x.size >= _WORTH and not x.flags.c_contiguous:
+        if x.size >= _WORTH and x.flags.aligned and not x.flags.c_contiguous:
             steps = tuple([s // x.itemsize for s in x.strides])
             if strided(0, x.shape, steps, **attrs) is None:
                 from common.evaluate.layouts import dense
