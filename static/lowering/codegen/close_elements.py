@@ -34,7 +34,7 @@ def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     for item in group.items:
         for access in item.accesses if item.window is None else [*item.accesses, item.window]:
             step = nest.strides(access.strides)[1]
-            if type(step) is not int and 2 <= hint(step) <= CLOSE and size_key(step) not in known:
+            if 2 <= hint(step) <= CLOSE and size_key(step) not in known:
                 known[size_key(step)] = hint(step)
                 conditions.append(f"{nest.size(step)} == {hint(step)}")
     if not known:

@@ -73,3 +73,13 @@ def test_columns_of_wider_matrices_are_another_form():
         assert_all_same_bits([f(x)], [x[:, 1] * np.float32(2) + x[:, 0]], f"{columns}")
     assert len(f.traces) == 1
     assert "== 3:" in f.source
+
+
+def test_distances_that_the_program_says_have_a_form_too():
+    f = tw.function(lambda x: tw.nn.functional.pixel_unshuffle(x, 2))
+    for size in (40, 6, 34, 70):
+        x = floats(2, 3, size, size)
+        eager = dynamic.nn.functional.pixel_unshuffle(dynamic.tensor(x), 2)
+        assert_all_same_bits([f(x)], [eager], f"{size}")
+    assert len(f.traces) == 1
+    assert "c * 2]" in f.source
