@@ -49,8 +49,9 @@ def at(x: Tensor, key: tuple[Any, ...]) -> Any:
         if len(_patterns) >= _LIMIT:
             _patterns.clear()
             _keys.clear()
-        pattern = _patterns[known] = f"key {len(_patterns)}"
+        pattern = repr(known)  # of no other key, also where threads name theirs at the same time
         _keys[pattern] = tuple([slice(*k) if type(k) is tuple else k for k in entries])
+        _patterns[known] = pattern
     arguments = x, tuple(tensors), pattern
     y = eager.recalled(_memory, *arguments)
     return _memory.meet(arguments, _at_pattern) if y is None else y

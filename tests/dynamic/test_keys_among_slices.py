@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from dynamic.eager.remembered import OFTEN
+from dynamic.eager import keys_among_slices
+from dynamic.eager.remembered import OFTEN, Memory
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 5, 4)).astype(np.float32)
@@ -90,3 +91,18 @@ def test_positions(shape, dtype):
             assert np.array_equal(tw.argwhere(t).numpy(), np.argwhere(z))
             for found, wanted in zip(tw.nonzero(t, as_tuple=True), np.nonzero(z), strict=True):
                 assert np.array_equal(found.numpy(), wanted)
+
+
+def test_threads_may_name_keys_at_the_same_time(monkeypatch):
+    """A name follows from the key, and not from how many have one, which another thread may see too."""
+
+    class Named(dict):
+        def __len__(self):
+            return 7
+
+    monkeypatch.setattr(keys_among_slices, "_patterns", Named())
+    monkeypatch.setattr(keys_among_slices, "_memory", Memory())
+    x = tw.tensor(X)
+    for _ in range(OFTEN + 2):
+        for key in ((slice(2), I), (slice(None), I), (slice(3), I)):
+            assert np.array_equal(x[as_key(key, tw.tensor)].numpy(), X[key])
