@@ -108,10 +108,9 @@ def _loop(
         if name == "clone":  # in one pass
             return layouts.copied(arrays[0], shape, out_dtype)
         if (turned := layouts.as_it_lies(arrays, classes, shape)) is not None:
-            flat, back = turned
-            y = kernels.general(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)
-            out = _empty(flat[0].shape, out_dtype)
-            y(*flat, out, *ints)
+            lying_so, its_shape, back = turned
+            out = _empty(its_shape, out_dtype)
+            kernels.general(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)(*lying_so, out, *ints)
             return layouts.copied(out.transpose(back), shape, out_dtype)
         if any(map(layouts.is_turned, arrays)) and layouts.may_turn(name, classes, ints[0], shape):
             letters = ["t" if layouts.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]

@@ -162,8 +162,10 @@ def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
 
 def as_it_lies(
     arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]
-) -> tuple[list[Any], list[int]] | None:
-    """Large operands that lie in one other order, as they lie; and how to transpose the result then. Or None."""
+) -> tuple[list[Any], tuple[int, ...], list[int]] | None:
+    """Large operands that lie in one other order, as they lie; the shape of the result, and how to transpose it then.
+    Or None.
+    """
     order: Any = None
     for x, k in zip(arrays, classes, strict=True):
         if k == "s":
@@ -179,4 +181,4 @@ def as_it_lies(
     if order is None:
         return None
     lying = [dense(x) if k == "s" else x.transpose(order) for x, k in zip(arrays, classes, strict=True)]
-    return lying, np.argsort(order).tolist()
+    return lying, tuple([shape[d] for d in order]), np.argsort(order).tolist()

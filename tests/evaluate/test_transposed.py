@@ -92,14 +92,27 @@ def test_reductions_of_what_lies_in_another_order(name, order, dtype):
         assert_same_bits(found, wanted, name)
 
 
-@each("name", ["exp", "neg", "add", "add a number", "pow"])
+IN_PLACE_ORDER = {
+    "exp": lambda z: z.exp(),
+    "neg": lambda z: -z,
+    "add": lambda z: z + z,
+    "a number behind": lambda z: z + 2,
+    "a power": lambda z: z**2.5,
+    "a number before": lambda z: 2 - z,
+    "a 0-d tensor before": lambda z: tw.tensor(3.0) / z,
+    "a 0-d condition": lambda z: tw.where(tw.tensor(True), z, 0.5),
+    "another dtype": lambda z: z * tw.tensor(3),
+    "a 0-d tensor of another dtype before": lambda z: tw.tensor(3.0, dtype=tw.float64) - (z > 1),
+}
+
+
+@each("name", IN_PLACE_ORDER)
 def test_results_of_what_lies_in_another_order(name):
     """They are computed where the operands lie, and are in order."""
     x = np.random.default_rng(6).uniform(0.1, 3, (18, 21, 23)).astype(np.float32)
-    call = {"add": lambda z: z + z, "add a number": lambda z: z + 2, "pow": lambda z: z**2.5}.get(name) or getattr(
-        tw, name
-    )
     for order in itertools.permutations(range(3)):
-        found = call(tw.tensor(x).permute(order)).numpy()
-        assert found.flags.c_contiguous
-        assert_same_bits(found, call(tw.tensor(np.ascontiguousarray(x.transpose(order)))).numpy(), name)
+        for _ in range(3):
+            found = IN_PLACE_ORDER[name](tw.tensor(x).permute(order)).numpy()
+            assert found.flags.c_contiguous
+            wanted = IN_PLACE_ORDER[name](tw.tensor(np.ascontiguousarray(x.transpose(order)))).numpy()
+            assert_same_bits(found, wanted, name)
