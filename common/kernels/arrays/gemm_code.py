@@ -75,23 +75,16 @@ def tile(kind: ir.Type) -> Tile:
     return Tile(16 // align(kind), 4, 2)
 
 
-def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
-
-    Sizes are at least 1.
-    """
-
-    def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        m, n, k = function.args[3:6]
-        tall, wide, deep = (b.icmp_signed(">=", x, word(least)) for x, least in zip((m, n, k), _LEAST, strict=True))
-        with b.if_else(b.and_(tall, b.and_(wide, deep))) as (often, rarely):
-            with often:
-                b.call(_blocks(module, kind, True), function.args)
-            with rarely:
-                b.call(_blocks(module, kind, False), function.args)
-        b.ret_void()
-
-    return internal(module, f"multiply.{kind}", _VOID, _of_products(kind), define)
+def by_blocks(b: ir.IRBuilder, module: ir.Module, kind: ir.Type, operands: list[ir.Value]) -> None:
+    """Write c = op(a) @ op(b), row-major, of ``(a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``."""
+    tall, wide, deep = (
+        b.icmp_signed(">=", x, word(least)) for x, least in zip(operands[3:6], _LEAST, strict=True)
+    )
+    with b.if_else(b.and_(tall, b.and_(wide, deep))) as (often, rarely):
+        with often:
+            b.call(_blocks(module, kind, True), operands)
+        with rarely:
+            b.call(_blocks(module, kind, False), operands)
 
 
 def _of_products(kind: ir.Type) -> list[ir.Type]:

@@ -28,7 +28,7 @@ _VOID = ir.VoidType()
 
 
 def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """As `common.kernels.arrays.gemm_code.multiply`, in the same order."""
+    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major; sizes from 1 on."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
@@ -41,11 +41,11 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
                 steps = b.select(plain, lda, word(1)), b.select(plain, word(1), lda)
                 b.call(_small(module, kind), [left, right, out, m, n, k, *steps, ldb, ldc])
             with there:
-                b.call(gemm_code.multiply(module, kind), function.args)
+                gemm_code.by_blocks(b, module, kind, list(function.args))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"product.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
+    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
 
 
 def _small(module: ir.Module, kind: ir.Type) -> ir.Function:
