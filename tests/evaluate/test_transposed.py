@@ -102,7 +102,7 @@ IN_PLACE_ORDER = {
     "a 0-d tensor before": lambda z: tw.tensor(3.0) / z,
     "a 0-d condition": lambda z: tw.where(tw.tensor(True), z, 0.5),
     "another dtype": lambda z: z * tw.tensor(3),
-    "a 0-d tensor of another dtype before": lambda z: tw.tensor(3.0, dtype=tw.float64) - (z > 1),
+    "a 0-d tensor of another dtype before": lambda z: tw.tensor(3.0, dtype=tw.float64) * (z > 1),
 }
 
 
