@@ -10,9 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from common.compiler.compile import compile_kernel
-from common.runtime.builtins import make_call
-
 STEP = 5e-3
 """Relative step of the differences; of the fourth order, so their error is about 1e-11."""
 
@@ -71,46 +68,7 @@ def beta_quantile_by_b(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarra
 
 
 def poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """The smallest count up to which the Poisson distribution has at least the probability u.
-
-    Probabilities are added up where a rate is small and u is not next to one of their sums; else SciPy decides.
-    """
-    rate, u = (np.ascontiguousarray(x, np.float64) for x in np.broadcast_arrays(rate, u))
-    counts = np.empty(rate.shape)
-    make_call(compile_kernel(_ADDED_UP, "poisson_counts", ready_made=True))(rate, u, counts, rate.size)
-    if (open_ := counts < 0).any():
-        counts[open_] = _poisson_quantile(rate[open_], u[open_])
-    return counts
-
-
-_SURE, _SMALL = 1e-6, 64.0
-"""A distance between probabilities that no rounding reaches, SciPy's included; and the largest rate of the sums."""
-_ADDED_UP = f"""def poisson_counts(bufs, args):
-    rate = buffer(bufs, 0, float64)
-    u = buffer(bufs, 1, float64)
-    out = buffer(bufs, 2, float64)
-    for i in range(args[0]):
-        r = rate[i]
-        goal = u[i]
-        out[i] = float64(-1)
-        if r > float64(0) and r <= float64({_SMALL}) and goal > float64({_SURE}) and goal < float64({1 - _SURE}):
-            k = float64(0)
-            p = exp(float64(0) - r)
-            below = float64(0)
-            total = p
-            while total < goal:
-                k = k + float64(1)
-                p = p * r / k
-                below = total
-                total = total + p
-            if total - goal > float64({_SURE}) and goal - below > float64({_SURE}):
-                out[i] = k
-    return 0
-"""
-
-
-def _poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """The same by SciPy."""
+    """The smallest count up to which the Poisson distribution has at least the probability u."""
     from scipy.special import pdtr, pdtrik
 
     counts = np.ceil(np.nan_to_num(pdtrik(u, rate)))
