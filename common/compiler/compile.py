@@ -27,7 +27,6 @@ from common.compiler import disk_cache as disk
 from common.compiler import host_kernels, image, llvm_engine
 from common.compiler.environment_stamp import hashed_files, stamp, version_file
 from common.compiler.fingerprint import fingerprint
-from common.compiler.known_texts import KnownTexts
 from common.compiler.machine_functions import PREFIX
 from common.core.garbage import collecting_later
 from common.core.interrupts import heard_later
@@ -148,7 +147,7 @@ def batch() -> Iterator[None]:
     with llvm_engine.batch():
         yield
     with _lock:
-        _texts.store()
+        _texts().store()
 
 
 def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
@@ -289,7 +288,7 @@ def _get(source: str, name: str, compiler: str, ready_made: bool) -> int:
             entry = _compile(source, name, f"twingrad_{key[:32]}", compiler, not ready_made)
         disk.write(key, entry, ready_made)
         if not llvm_engine.is_batch():
-            _texts.store()
+            _texts().store()
     address = llvm_engine.load(entry.code, entry.symbol, entry.externals)
     _origins[source, compiler] = Origin(place, perf_counter() - start, start)
     return address
@@ -309,7 +308,7 @@ def _translated(source: str, name: str, symbol: str, one_program: bool = False, 
     from common.compiler.translate import translate
 
     try:
-        text, complete = translate(source, symbol, partial(meaning, kernel=name), one_program, here, _texts)
+        text, complete = translate(source, symbol, partial(meaning, kernel=name), one_program, here, _texts())
         return llvm_engine.parse(text), complete
     except (Refused, SyntaxError) as error:
         from common.core.errors import CompileError
@@ -330,7 +329,12 @@ def _by_numba(source: str, name: str, symbol: str, *_: bool) -> tuple[Any, bool]
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
 
-_texts = KnownTexts(make_key)
+@cache
+def _texts() -> Any:
+    from common.compiler.known_texts import KnownTexts
+
+    return KnownTexts(make_key)
+
 
 _FRONT_ENDS: dict[str, Callable[..., tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
 

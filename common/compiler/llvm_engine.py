@@ -14,7 +14,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from common.compiler import image, llvm_library, software_fma
+from common.compiler import image, llvm_library
 from common.core.interrupts import heard_later
 from common.core.locks import make_lock
 
@@ -127,6 +127,8 @@ def emit(module: llvm_library.LlvmModule, symbol: str, few_passes: bool = False)
 
     With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth.
     """
+    from common.compiler import software_fma
+
     with _lock:
         _switch(few_passes)
         try:

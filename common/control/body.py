@@ -35,7 +35,7 @@ class Body:
     raw : in a trace, the nodes of the graph that compute the results.
     """
 
-    __slots__ = ("inputs", "carried", "stacked", "summed", "start", "raw", "_captured", "_reached")
+    __slots__ = ("inputs", "carried", "stacked", "summed", "start", "raw", "_captured", "_edges", "_reached")
 
     def __init__(self, inputs: Sequence[TensorBase], start: int) -> None:
         self.inputs, self.start = list(inputs), start
@@ -44,27 +44,23 @@ class Body:
         self.summed: dict[Hashable, TensorBase] = {}
         self.raw: Any = None
         self._captured: list[Edge] | None = None
+        self._edges: dict[int, Edge] = {}
         self._reached: tuple[list[Edge], list[Node]] | None = None
 
     @property
     def captured(self) -> list[Edge]:
         """Edges to what lies outside and gets a gradient, each once."""
         if self._captured is None:
-            for results in (self.carried, self.stacked):
-                results[:] = [self._held(x) for x in results]
-            outputs = [x.edge for x in (*self.carried, *self.stacked, *self.summed.values()) if x.edge is not None]
+            self._edges = {id(x): x.edge for x in (*self.carried, *self.stacked, *self.summed.values())}
+            outputs = [edge for edge in self._edges.values() if edge is not None]
             self._reached = outputs, collect(outputs, self.start) if outputs else []
             own = {id(x) for x in self.inputs}
             self._captured = captured_edges(self._reached[1], outputs, self.start, own) if outputs else []
         return self._captured
 
-    def _held(self, x: TensorBase) -> TensorBase:
-        """A result that does not follow later writes to a tensor from outside, which it may be."""
-        if x._requires_grad if x.grad_fn is None else x.grad_fn.number >= self.start:
-            return x
-        held = wrap(x.payload)
-        held.grad_fn, held.output_nr, held._requires_grad = x.grad_fn, x.output_nr, x._requires_grad
-        return held
+    def edge(self, x: TensorBase) -> Edge:
+        """Where the gradient of a result goes; of a tensor from outside, as it was when the function returned it."""
+        return self._edges.get(id(x), x.edge)
 
     def forget(self, unwanted: Callable[[Edge], bool]) -> None:
         """Take edges out of `captured`."""
@@ -161,7 +157,7 @@ def pulled(body: Body, g: Cotangents, counts: tuple[int, int]) -> Body:
     take = payload_of if unpack is None else tensor_of
     pairs = [*zip(body.carried, g.carried), *zip(body.stacked, g.stacked)]
     pairs += [(body.summed[name], c) for name, c in g.summed.items() if name in body.summed]
-    seeds = [(y.edge, take(c)) for y, c in pairs if c is not None and y.edge is not None]
+    seeds = [(body.edge(y), take(c)) for y, c in pairs if c is not None and body.edge(y) is not None]
     order = body.order([edge for edge, _ in seeds])
     totals = backward_pass(seeds, unpack, retain=True, order=order)
     if trace is not None:

@@ -106,7 +106,8 @@ _ADDED = f"""if until > from_:
 """
 
 
-_NEAR = f"""near = o >= {_FEWEST} and o <= {_MOST} and c >= 8 and w % 16 == 0 and {{flat}}
+_NEAR = f"""near = {{flat}}
+near = near and o >= {_FEWEST} and o <= {_MOST} and c >= 8 and w % 16 == 0
 near = near and ((kh - 1) * dh + 1) * (w + (kw - 1) * dw) <= {COPIED} // o - 32
 if near:
     near = row_max(w_, 0, groups * o * inner) < {{kind}}(1e999)
@@ -262,7 +263,8 @@ lines = rows + reach
 line = (copies * lines * length + 15) // 16 * 16 + 16
 most = min(n, ({DEEP - 2} + lay) // lay + 1)
 few_ = {COPIED - 16 * WIDTH} // (most * shifts * line) // 8 * 8
-if c >= 8 and o >= {_FEWEST} and n * lay >= {_LONG} and few_ > 0 and {is_flat("sw > 0")}:
+fits = c >= 8 and o >= {_FEWEST} and n * lay >= {_LONG} and few_ > 0
+if fits and {is_flat("sw > 0")}:
     copied = groups * inner * pitch + part * ({COPIED} + (o + {WIDTH}) * {2 * _LINE} + {_LINE})
     turned = copied + {COPIED}
     straight = turned + (o + {WIDTH}) * {_LINE}

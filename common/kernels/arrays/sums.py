@@ -201,7 +201,7 @@ def whole_columns(kind: np.dtype[Any], parts: str) -> str:
     parts : what follows "whole_" in the name of a function of `common.kernels.arrays.row_functions`.
     """
     return f"""
-    held = min({BLOCK}, {_IN_CACHE // kind.itemsize} // max(args[2], 1))
+    held = min({BLOCK}, {_IN_CACHE // kind.itemsize} // (args[2] + 1))
     some = args[1] >= {_FEW[0]} and args[1] <= {_FEW[1]}
     if args[2] >= {VECTOR_BYTES // kind.itemsize} and (some or args[1] <= held):
         for b in range(args[0]):
