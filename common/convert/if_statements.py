@@ -11,7 +11,6 @@ from common.convert.name_states import (
     INTERNAL,
     UNSET,
     Lost,
-    Values,
     decides,
     is_data,
     learned,
@@ -21,7 +20,7 @@ from common.convert.name_states import (
     where_now,
     zeros,
 )
-from common.convert.written import require_alone, run
+from common.convert.written import Values, require_alone, run
 
 
 def if_(test: Any, one: Callable[..., Values], two: Callable[..., Values], names: Sequence[str], scope: Any) -> Values:
@@ -67,7 +66,7 @@ def branch(
 
     writes = {*first.writes, *second.writes}
     if asked or writes:
-        require_alone((one, two) if writes else (), scope, where)
+        require_alone([names[i] for i in writes], (one, two), scope, where)
         for i, x in zip(asked, _chosen(test, one, two, names, given, writes, picked), strict=True):
             results[i] = x
     return tuple(results)
@@ -106,5 +105,5 @@ def if_return(test: Any, one: Callable[..., Any], two: Callable[..., Any], names
     for x in (first.ran.raw, second.ran.raw):
         if not is_data(x):
             raise not_data(where_now(), "the result", x)
-    require_alone((one, two) if writes else (), scope, where_now())
+    require_alone([names[i] for i in writes], (one, two), scope, where_now())
     return _chosen(test, one, two, names, given, writes, lambda out: out)

@@ -14,7 +14,6 @@ from common.convert.name_states import (
     INTERNAL,
     UNSET,
     Lost,
-    Values,
     decides,
     full,
     is_data,
@@ -25,7 +24,7 @@ from common.convert.name_states import (
     where_now,
     zeros,
 )
-from common.convert.written import require_alone, run
+from common.convert.written import Values, require_alone, run
 from common.core.dtypes import int64
 from common.tensor.base import TensorBase
 
@@ -202,7 +201,7 @@ def _split(
             split.carried.append(i)
             split.start.append(start)
         if known.issuperset(split.carried):
-            require_alone((body,) if writes else (), scope, where)
+            require_alone([names[i] for i in writes if isinstance(state[i], TensorBase)], (body,), scope, where)
             return split
         known.update(split.carried)
 

@@ -10,7 +10,7 @@ import numpy as np
 from common.control.body import leaf, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.control.structures import tensors
-from common.convert.written import BlockRun, run
+from common.convert.written import BlockRun, Values, run
 from common.core import mode
 from common.core.errors import TraceError
 from common.core.sizes import Dim
@@ -19,8 +19,6 @@ from common.core.tree import flatten, unflatten
 from common.ops.create.creation import full_, made
 from common.random.draw_counts import uncounted
 from common.tensor.base import TensorBase, spec_of
-
-Values = tuple[Any, ...]
 
 
 class _Unset:

@@ -6,7 +6,7 @@ itself, so that all who hold the tensor see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from common.core.errors import TraceError
@@ -38,18 +38,24 @@ def run(block: Callable[..., Any], names: Sequence[str], given: Sequence[Any]) -
     return BlockRun(_themselves(raw, copies, given), raw, copies)
 
 
-def require_alone(blocks: Sequence[Callable[..., Any]], scope: dict[str, Any], where: str) -> None:
-    """Refuse to write to a tensor that a block also knows by another name.
+def require_alone(
+    written: Iterable[str], blocks: Sequence[Callable[..., Any]], scope: dict[str, Any], where: str
+) -> None:
+    """Refuse to write to tensors that blocks also know by another name.
+
+    Parameters
+    ----------
+    written : the names by which the blocks write to them.
+    scope : the values of names before the statement.
 
     Raises
     ------
     TraceError : names both.
     """
-    written = {name for block in blocks for name in _names(block)[0]}
-    read = {name for block in blocks for name in _names(block)[1]}
-    for name in sorted(written):
-        memory = _base(scope.get(name))
-        for other in sorted((written | read) - {name}) if memory is not None else ():
+    known = {name for block in blocks for names in _names(block) for name in names}
+    for name in written:
+        memory = _base(scope[name])
+        for other in sorted(known - {name}):
             if _base(scope.get(other)) is memory:
                 raise TraceError(
                     f"{where}: a tensor decides here, where {name!r} is written in place and {other!r} shows the same "

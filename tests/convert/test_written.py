@@ -95,6 +95,7 @@ def leaves(tw, t):
 def test_writes_are_seen_by_all_who_hold_the_tensor(program, t):
     expected = leaves(dynamic, t)
     program(*expected).sum().backward()
+    runs = []
     for tw in ENGINES:
         given = leaves(tw, t)
         y = tw.function(program, control_flow="convert")(*given)
@@ -103,6 +104,8 @@ def test_writes_are_seen_by_all_who_hold_the_tensor(program, t):
         for x, like in zip(given, expected, strict=True):
             got, slope = (0.0 if leaf.grad is None else leaf.grad.numpy() for leaf in (x, like))
             np.testing.assert_allclose(got, slope, rtol=1e-14, atol=1e-14)
+        runs.append([x.grad.numpy() for x in given if x.grad is not None])
+    assert_all_same_bits(*runs, program.__name__)
 
 
 @pytest.mark.parametrize("tw", ENGINES)
@@ -117,6 +120,20 @@ def test_a_test_that_python_decides_leaves_the_tensor_its_memory(tw):
     x = tw.ones(3)
     tw.function(double, control_flow="convert")(x, True)
     np.testing.assert_array_equal(x.numpy(), [4, 4, 4])
+
+
+@pytest.mark.parametrize("tw", ENGINES)
+def test_two_names_of_what_a_block_sets_anew_may_stay(tw):
+    def program(x, n):
+        x, n = x * 1.0, n * 1.0
+        y = x
+        if n > 0:
+            x = x + y
+            x += 1.0
+            n -= 1.0
+        return x * n
+
+    assert tw.function(program, control_flow="convert")(np.float64(1.5), np.float64(3.0)).item() == 8.0
 
 
 @pytest.mark.parametrize("tw", ENGINES)

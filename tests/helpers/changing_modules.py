@@ -9,9 +9,7 @@ eager one. As a command it draws new runs until one differs or the time is over:
 
 from __future__ import annotations
 
-import argparse
 import random
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +18,7 @@ import numpy as np
 
 import dynamic
 import static
+from tests.helpers.until import draw
 
 
 class Scene:
@@ -241,15 +240,7 @@ def check(seed: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draw runs until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--seed", type=int, default=0, help="of the first run; the others follow it")
-    options = parser.parse_args(arguments)
-    seed, end = options.seed, time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        check(seed)
-        seed += 1
-    print(f"{seed - options.seed} runs, from seed {options.seed} on: no bit differs")
+    draw(check, "runs", __doc__, arguments)
 
 
 if __name__ == "__main__":

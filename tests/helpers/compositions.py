@@ -9,15 +9,14 @@ values that a plan keeps. As a command it draws new ones until one differs or th
 
 from __future__ import annotations
 
-import argparse
 import random
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import dynamic as tw
+from tests.helpers.until import draw
 from tests.parity.engines import Derivatives
 
 MOST = 4000
@@ -204,15 +203,7 @@ def check(seed: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draw compositions until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--seed", type=int, default=0, help="of the first composition; the others follow it")
-    options = parser.parse_args(arguments)
-    seed, end = options.seed, time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        check(seed)
-        seed += 1
-    print(f"{seed - options.seed} compositions, from seed {options.seed} on: no bit differs")
+    draw(check, "compositions", __doc__, arguments)
 
 
 if __name__ == "__main__":
