@@ -257,7 +257,7 @@ def _for_any_shape(found: Recipe) -> Recipe | None:
     key = (op, bool(next(iter(shapes))), *(form[1] if type(form) is tuple else form for form in forms))
     wider = _wider.get(key)
     if wider is None:
-        wider = _wider[key] = object.__new__(Recipe)
+        wider = object.__new__(Recipe)
         for name in ("op", "attrs", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "plan"):
             setattr(wider, name, getattr(found, name))
         wider.run = None  # type: ignore[assignment]
@@ -266,6 +266,7 @@ def _for_any_shape(found: Recipe) -> Recipe | None:
             _PREPARE["rules for any shape"](wider, key[2:])
         else:
             wider.backward = found.backward
+        wider = _wider.setdefault(key, wider)  # other threads find it whole
     return wider
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+from common.evaluate import specialise
 
 THREADS, ROUNDS = 8, 40
 
@@ -159,3 +160,19 @@ def test_registering_hooks_while_others_run():
 
     run_in_threads(body)
     assert x.grad.tolist() == [2.0 * THREADS * ROUNDS]
+
+
+def test_recipes_are_seen_whole(monkeypatch):
+    """No other thread finds a recipe while it is still being prepared: native code would read what is not there."""
+    specialise.forget()
+    rules, others = specialise._PREPARE["rules for any shape"], []
+
+    def interrupted(recipe, dtypes):
+        others.extend(w for w in specialise._wider.values() if w is recipe)
+        rules(recipe, dtypes)
+
+    monkeypatch.setitem(specialise._PREPARE, "rules for any shape", interrupted)
+    x = tw.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for _ in range(40):
+        (x * x + x).sum().backward()
+    assert specialise._wider and not others
