@@ -47,8 +47,7 @@ def at(x: Tensor, key: tuple[Any, ...]) -> Any:
     pattern = _patterns.get(known)
     if pattern is None:
         if len(_patterns) >= _LIMIT:
-            _patterns.clear()
-            _keys.clear()
+            return NotImplemented
         pattern = repr(known)  # of no other key, also where threads name theirs at the same time
         _keys[pattern] = tuple([slice(*k) if type(k) is tuple else k for k in entries])
         _patterns[known] = pattern

@@ -77,30 +77,30 @@ class _Ways:
 
     def view(self, a: Any, key: Any, arguments: tuple[Any, ...]) -> Any:
         """The view of a tensor whose form is another than the last one's; None if the general way is to be taken."""
-        y = self.part(getattr(a, "payload", None), key, *arguments)
+        y, found = self.part(getattr(a, "payload", None), key, *arguments)
         if y is None:
             return None
         show: Any = _shown_parts if type(y) is tuple else _shown
-        return show(a, y, self.recent[key][1])
+        return show(a, y, found)
 
-    def part(self, x: Any, key: Any, *arguments: Any) -> Any:
-        """`view` of an array: an array, or a tuple of them."""
+    def part(self, x: Any, key: Any, *arguments: Any) -> tuple[Any, Any]:
+        """`view` of an array: an array, or a tuple of them; and its recipe. Another thread may forget both."""
         if type(x) is not np.ndarray:
-            return None
+            return None, None
         form = (x.shape, x.dtype, x.strides, key)
-        if form not in self._known:
+        way = self._known.get(form, Ellipsis)
+        if way is Ellipsis:
             if len(self._known) >= _LIMIT:
                 self._known.clear()
                 self.recent.clear()
-            self._known[form] = self._made(x, arguments)
-        way = self._known[form]
+            way = self._known[form] = self._made(x, arguments)
         try:
             if way is None or (y := way[0](x)) is None:
-                return None
+                return None, None
         except ValueError:  # such as too many elements; who takes all arguments says what is wrong
-            return None
+            return None, None
         self.recent[key] = way
-        return y
+        return y, way[1]
 
     def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
         try:

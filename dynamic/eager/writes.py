@@ -127,9 +127,11 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
         way = recent_parts.get(known)
     except TypeError:  # a slice by what has no hash
         return general(self, key, value)
-    part = None if way is None else way[0](x)
-    if part is None and (part := parts.part(x, known, key)) is None:
-        return general(self, key, value)
+    part, found = (None, None) if way is None else (way[0](x), way[1])
+    if part is None:
+        part, found = parts.part(x, known, key)
+        if part is None:
+            return general(self, key, value)
     if recorded and edge is not None and v.shape != part.shape:
         return general(self, key, value)
     try:
@@ -140,7 +142,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     frame = _getframe(1)
     log_write(part, frame.f_code, frame.f_lasti)
     if recorded:
-        _record_write(self, edge, recent_parts[known][1], part, frame)
+        _record_write(self, edge, found, part, frame)
     return None
 
 

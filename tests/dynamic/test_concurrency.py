@@ -8,6 +8,7 @@ import pytest
 
 import dynamic as tw
 from common.evaluate import specialise
+from dynamic.eager import views, writes
 
 THREADS, ROUNDS = 8, 40
 
@@ -176,3 +177,21 @@ def test_recipes_are_seen_whole(monkeypatch):
     for _ in range(40):
         (x * x + x).sum().backward()
     assert specialise._wider and not others
+
+
+class Forgetful(dict):
+    """Forgets at once, as a table does that another thread empties."""
+
+    def __setitem__(self, key, value):
+        pass
+
+
+def test_views_do_without_what_another_thread_has_forgotten(monkeypatch):
+    monkeypatch.setattr(views.parts, "recent", Forgetful())
+    monkeypatch.setattr(views.parts, "_known", Forgetful())
+    monkeypatch.setattr(writes, "recent_parts", views.parts.recent)
+    x = tw.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    y = x.clone()
+    y[0:1, 1:3] = 7.0
+    (y[:, 0:2] * 2).sum().backward()
+    assert x.grad.tolist() == [[2.0, 0.0, 0.0], [2.0, 2.0, 0.0]]
