@@ -176,7 +176,8 @@ def test_recipes_are_seen_whole(monkeypatch):
     x = tw.tensor([1.0, 2.0, 3.0], requires_grad=True)
     for _ in range(40):
         (x * x + x).sum().backward()
-    assert specialise._wider and not others
+    assert specialise._wider
+    assert not others
 
 
 class Forgetful(dict):
