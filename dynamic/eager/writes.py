@@ -127,6 +127,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
         way = recent_parts.get(known)
     except TypeError:  # a slice by what has no hash
         return general(self, key, value)
+    found: Any
     part, found = (None, None) if way is None else (way[0](x), way[1])
     if part is None:
         part, found = parts.part(x, known, key)

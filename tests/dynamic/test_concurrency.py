@@ -180,7 +180,7 @@ def test_recipes_are_seen_whole(monkeypatch):
     assert not others
 
 
-class Forgetful(dict):
+class Forgetful(dict[object, object]):
     """Forgets at once, as a table does that another thread empties."""
 
     def __setitem__(self, key, value):

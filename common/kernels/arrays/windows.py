@@ -87,6 +87,7 @@ _HEAD = """    n_count = args[0]
     od = args[8]
     oh = args[9]
     ow = args[10]
+    sh = args[12]
     sw = args[13]
     wide()
     for image in range(n_count * c_count):
@@ -111,30 +112,38 @@ _ROWS = """        for k in range(kd * kh * kw):
 """
 
 
+_LAID = """        for k in range(0, kd * kh * kw, kw):
+            top = k // kw % kh * args[18] - args[15]
+            for a in range(od):
+                z = a * args[11] + k // (kh * kw) * args[17] - args[14]
+                first = min((max(-top, 0) + sh - 1) // sh, oh)
+                last = max(min((max(h - top, 0) + sh - 1) // sh, oh), first)
+                if z < 0 or z >= d:
+                    last = first
+                p = base + (z * h + top) * w - args[16]
+                q = start + k * args[22] + a * oh * ow
+                lay_windows(x, p, out, q, -args[16], w, ow, sw, args[19], kw, first, last, oh, sh * w, args[22], 1, 0)
+    return 0
+"""
+_COPIED = """                    for i in range(ow):
+                        out[q + i] = zero
+                    if inside:
+                        for i in range(first, last):
+                            out[q + i] = x[p + i * sw]
+                    q += ow
+    return 0
+"""
+
+
 def columns_source(dtype: Any) -> str:
-    """Return the kernel that lays windows out as columns."""
-    kind = buffer_dtype(dtype)
+    """Return the kernel that lays windows out as columns: by machine code for vectors of elements as wide as floats."""
+    laid = np.dtype(dtype).itemsize > 2
+    kind = f"float{8 * np.dtype(dtype).itemsize}" if laid else buffer_dtype(dtype)
     return f"""def columns(bufs, args):
     x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, {kind})
     zero = {kind}(0)
-{_HEAD}{_ROWS}                    if inside:
-                        for i in range(first):
-                            out[q + i] = zero
-                        if sw == 1:
-                            for i in range(first, last):
-                                out[q + i] = x[p + i]
-                        else:
-                            for i in range(first, last):
-                                out[q + i] = x[p + i * sw]
-                        for i in range(last, ow):
-                            out[q + i] = zero
-                    else:
-                        for i in range(ow):
-                            out[q + i] = zero
-                    q += ow
-    return 0
-"""
+{_HEAD}{_LAID if laid else _ROWS + _COPIED}"""
 
 
 def from_columns_source(dtype: Any) -> str:
