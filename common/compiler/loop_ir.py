@@ -230,12 +230,13 @@ class Kernel:
     ----------
     buffers : dtype per slot; slot k is named ``b<k>``.
     arguments : number of int arguments; argument k is named ``n<k>``.
-    long : whether its loops over columns are, so that several vectors side by side are worth their code.
+    long : of how many instructions an elementary function is for which several vectors side by side are worth their
+        code, where loops over columns are long; else 0.
     """
 
     __slots__ = ("_text", "arguments", "body", "buffers", "long")
 
-    def __init__(self, buffers: Sequence[np.dtype[Any]], arguments: int, body: list[Any], long: bool = False) -> None:
+    def __init__(self, buffers: Sequence[np.dtype[Any]], arguments: int, body: list[Any], long: int = 0) -> None:
         self.buffers, self.arguments, self.body, self.long, self._text = buffers, arguments, body, long, ""
 
     def source(self, name: str) -> str:
@@ -246,7 +247,7 @@ class Kernel:
     def _written(self) -> str:
         lines = ["(bufs, args):"]
         # Registers of 512 bits pay for the polynomials of elementary functions, and cost nothing elsewhere.
-        lines.append(f"    wide({'1' * self.long})")
+        lines.append(f"    wide({self.long or ''})")
         for slot, dtype in enumerate(self.buffers):
             lines.append(f"    b{slot} = buffer(bufs, {slot}, {dtype_name(dtype)})")
         lines += [f"    n{k} = args[{k}]" for k in range(self.arguments)]

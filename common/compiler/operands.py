@@ -27,7 +27,8 @@ class Operands(Flow):
     Attributes
     ----------
     whole : whether the processor has the instructions of `common.compiler.whole_vectors`.
-    long : whether loops over vectors have many iterations.
+    long : if loops over vectors have many iterations, the instructions of a definition that make several worth their
+        code; else 0.
     spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
@@ -35,7 +36,7 @@ class Operands(Flow):
         super().__init__({"bufs": Register("%bufs", WORDS), "args": Register("%args", WORDS)})
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
-        self.calls, self.cost, self.complete, self.whole, self.long = 0, 0, True, False, False
+        self.calls, self.cost, self.complete, self.whole, self.long = 0, 0, True, False, 0
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 

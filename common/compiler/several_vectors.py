@@ -17,6 +17,14 @@ from common.core.op import EQUAL
 
 CHAIN = 20
 """Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
+LONG_CHAIN = 50
+"""Instructions from which on several definitions, one after the other, are more than the processor looks ahead."""
+NARROW = 42
+"""Instructions of a definition up to which it leaves registers for eight vectors."""
+FEW_VALUES = 4
+"""Values of a loop that are kept for later statements, in registers of eight vectors."""
+MUCH, MOST = 110, 130
+"""Instructions from which on more than two vectors would be too much code, and if few values are kept."""
 
 
 class SeveralVectors(LaneMemory):
@@ -24,11 +32,18 @@ class SeveralVectors(LaneMemory):
 
     numbers = 0
     """Definitions of vectors of int64, of which several would take many registers."""
+    widest = 0
+    """Instructions of the longest definition of vectors."""
 
     def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
         """A scalar definition of operands."""
-        self.numbers += any(x.lanes > 1 and x.kind == INT64 for x in operands)
-        return super().scalar(name, definition, operands)
+        vectors = [x.kind for x in operands if x.lanes > 1]
+        self.numbers += INT64 in vectors
+        before = self.cost
+        value = super().scalar(name, definition, operands)
+        if vectors:
+            self.widest = max(self.widest, self.cost - before)
+        return value
 
     @abstractmethod
     def place(self, node: ast.expr) -> tuple[Register, int]:
@@ -55,19 +70,17 @@ class SeveralVectors(LaneMemory):
         within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
         return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
 
-    def together(self, node: ast.For, cost: int, much: int) -> int:
-        """How many vectors a loop goes on by.
-
-        Parameters
-        ----------
-        cost : instructions of its scalar definitions; from `much` on more than two vectors would be too much code.
-        """
+    def together(self, node: ast.For, cost: int) -> int:
+        """How many vectors a loop, which has been written with one, goes on by; `cost` is that of its definitions."""
         dtypes = set(self.dtypes(node))
-        if not self.long or cost < CHAIN or len(dtypes) != 1 or dtypes.pop().kind != "f":
+        if not 0 < self.long <= self.widest or cost < CHAIN or len(dtypes) != 1 or dtypes.pop().kind != "f":
             return 1
         if any(_adds_elements(part, node.target) for part in node.body):
             return 1
-        return 4 if cost < much else 2
+        few = most_kept(node.body) <= FEW_VALUES
+        if cost >= (MOST if few else MUCH):
+            return 2
+        return 8 if few and cost >= LONG_CHAIN and self.widest <= NARROW else 4
 
     def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:
         """Those of the buffers that a loop uses."""
@@ -103,6 +116,17 @@ class SeveralVectors(LaneMemory):
         kind = value.typed.removesuffix(f" {value.text}")
         text = self.register(f"shufflevector {value.typed}, {kind} poison, <{LANES} x i32> <{steps}>")
         return Register(text, value.kind, None, LANES)
+
+
+def most_kept(statements: list[ast.stmt]) -> int:
+    """The largest number of values that statements have given names before one of them, which then needs some."""
+    last = {part.id: i for i, statement in enumerate(statements) for part in names(statement)}
+    kept, most = set[str](), 0
+    for i, statement in enumerate(statements):
+        most = max(most, len(kept))
+        kept |= {part.id for part in names(statement) if isinstance(part.ctx, ast.Store)}
+        kept = {name for name in kept if last[name] > i}
+    return most
 
 
 def _adds_elements(node: ast.stmt, counter: ast.expr) -> bool:

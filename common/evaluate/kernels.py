@@ -201,7 +201,7 @@ def loop_source(
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
     count = 1 if flat else 3 if blocks else 2 + len(apart)
-    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop], long=True).source(name)
+    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop], long=1).source(name)
 
 
 def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], tuple[int, ...]]:

@@ -268,7 +268,25 @@ LONG = {
         "for i in range(n):\n    t = exp(x[i])\n    u = add(t, to_float32(i))\n    y[i & 15] = add(y[i & 15], u)",
         "<16 x float>",
     ),
+    "one function after the other": ("for i in range(n):\n    t = exp(x[i])\n    y[i] = sigmoid(t)", "<128 x float>"),
+    "one with many registers": ("for i in range(n):\n    t = sin(x[i])\n    y[i] = exp(t)", "<64 x float>"),
+    "many values kept": (
+        "for i in range(n):\n"
+        + "".join(f"    t{j} = add(x[i], float32({j}.0))\n" for j in range(5))
+        + "    t = exp(x[i])\n    y[i] = add(add(add(add(add(t0, t1), t2), t3), t4), sigmoid(t))",
+        "<64 x float>",
+    ),
+    "one long function": ("for i in range(n):\n    t = pow(x[i], float32(2.2))\n    y[i] = t", "<64 x float>"),
 }
+
+
+def test_functions_decide_by_how_many_vectors_a_loop_of_short_rows_goes():
+    arithmetic = "\n".join(f"    t{i + 1} = add(mul(t{i}, t{i}), float32(0.5))" for i in range(12))
+    for first, widest in (("add(x[i], x[i])", 16), ("exp(x[i])", 128)):
+        source = source_of(f"for i in range(n):\n    t0 = {first}\n{arithmetic}\n    y[i] = t12")
+        source = source.replace("    n = args[0]\n", "    wide(16)\n    n = args[0]\n")
+        text = str(_translated(source, "loop", "loop", True)[0])
+        assert max(map(int, re.findall(r"store <(\d+) x float>", text))) == widest, first
 
 
 @pytest.mark.parametrize("name", LONG)

@@ -57,9 +57,9 @@ class Nest:
         return runs
 
     @property
-    def long(self) -> bool:
-        """Whether the inner loop has many iterations, and is reached often enough to be worth its code."""
-        return self.inner is not None and hint(self.inner) >= LONG and hint(numel(self.dims)) >= MANY
+    def long(self) -> int:
+        """1 if the inner loop has many iterations, and is reached often enough to be worth its code; else 0."""
+        return int(self.inner is not None and hint(self.inner) >= LONG and hint(numel(self.dims)) >= MANY)
 
     # ---------------------------------------------------------------- names
     @property

@@ -42,11 +42,12 @@ from common.core.numerics import LANES
 from common.core.op import CHOOSE, EQUAL
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
+from common.core.spec import numel
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.close_elements import close_form
-from static.lowering.codegen.loop_nest import InnerNest, Nest
+from static.lowering.codegen.loop_nest import LONG, MANY, InnerNest, Nest
 from static.lowering.groups import Group
 from static.lowering.ir.items import (
     ONE_OF_ROW,
@@ -73,6 +74,8 @@ FEWEST_TURNED = 256
 """Rows for which longer ones are written out: the first call takes some 50 to 100 ms more for it."""
 TURNED_ROWS = 64
 """Rows that are turned together."""
+COSTLY = 16
+"""Instructions of an elementary function; arithmetic takes less than reading elements several places apart."""
 LITERAL = 64
 """Numbers up to this stand in the text."""
 
@@ -88,8 +91,10 @@ def build_rows(group: Group, escaping: set[int]) -> Built:
     short = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
     if short is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
-    kernel = built.kernel
-    written = Kernel(built.nest.dtypes, len(built.nest.ints), [short, *kernel.body], kernel.long)
+    kernel, nest = built.kernel, built.nest
+    many = bool(nest.rows) and hint(nest.rows[-1]) >= LONG and hint(numel(nest.dims)) >= MANY
+    long = kernel.long or COSTLY * many
+    written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], long)
     return Built(written, built.nest, built.head, built.cut)
 
 
