@@ -94,7 +94,7 @@ def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.
     require_means("local_response_norm", x)
     n, c, l = x.shape[0], x.shape[1], numel(x.shape[2:])
     total = window_sum_(
-        reshape(x * x, (n, 1, c, l, 1)), size=(size, 1, 1), count=(c, l, 1), stride=(1, 1, 1),
+        reshape(x * x, (n, 1, c, 1, l)), size=(size, 1, 1), count=(c, 1, l), stride=(1, 1, 1),
         padding=(size // 2, 0, 0), dilation=(1, 1, 1),
     )  # fmt: skip
     return called(x / pow(reshape(total, x.shape) / size * alpha + k, beta), "DivBackward0")
