@@ -1,7 +1,8 @@
-"""Elements a few places apart, such as the columns of a narrow matrix: a loop for the distances that they have now.
+"""Elements a few places apart, such as the columns of a narrow matrix, or in reversed order: a loop for the distances
+that they have now.
 
-Vectors hold all elements in between if the text says how far they are apart. So a kernel begins with a second form, for
-the distances of the traced call::
+Vectors hold all elements in between if the text says how far they are apart, and are turned round if that is -1. So a
+kernel begins with a second form, for the distances of the traced call::
 
     if n0 == 4:
         for c in range(n1):
@@ -26,7 +27,7 @@ from static.lowering.ir.items import size_key
 
 
 def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
-    """The form for the distances of the traced call, under the condition that they are; None if none is short."""
+    """The form for the distances of the traced call, if they still are; None if none is short or negative."""
     if nest.inner is None or hint(nest.inner) < LANES:
         return None
     known: dict[Any, int] = {}
@@ -34,7 +35,7 @@ def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     for item in group.items:
         for access in item.accesses if item.window is None else [*item.accesses, item.window]:
             step = nest.strides(access.strides)[1]
-            if 2 <= hint(step) <= CLOSE and size_key(step) not in known:
+            if (2 <= hint(step) <= CLOSE or hint(step) == -1) and size_key(step) not in known:
                 known[size_key(step)] = hint(step)
                 conditions.append(f"{nest.size(step)} == {hint(step)}")
     if not known:
