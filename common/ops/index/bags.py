@@ -6,15 +6,16 @@ from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.mode import GradSwitch
-from common.core.sizes import same
 from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.advanced_keys import along
 from common.ops.index.embedding import embedding
+from common.ops.index.gather import put_zeros
 from common.ops.index.put import index_add
 from common.ops.index.scatter_reduce import index_reduce
 from common.ops.math.compare import clamp_min, eq, gt, le, logical_and, where
 from common.ops.reduce.norms import norm
 from common.ops.reduce.reductions import sum
+from common.ops.shape.slices import narrow
 from common.ops.shape.view import expand, reshape, unsqueeze
 
 
@@ -95,18 +96,17 @@ def embedding_bag(
         counts = unsqueeze(1 - eq(flat, known).to(weight.dtype), 1)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(reshape(per_sample_weights, (-1,)), 1)
-    empty = expand(zeros_like(weight[:1]) if same(weight.shape[0], 1) else sum(zeros_like(weight), 0, True),
-                   (bags, weight.shape[1])).clone()  # fmt: skip
     if mode == "max":
         if counts is not None:
             rows = where(counts.to("bool"), rows, -float("inf"))
+        empty = put_zeros(zeros_like(rows), owner, extent=bags, dim=0)
         found = index_reduce(empty, 0, owner, rows, "amax", include_self=False)
         return found if counts is None else where(eq(found, -float("inf")), 0.0, found)
-    total = index_add(empty, 0, owner, rows if counts is None else where(counts.to("bool"), rows, 0.0))
+    total = put_zeros(rows if counts is None else where(counts.to("bool"), rows, 0.0), owner, extent=bags, dim=0)
     if mode == "sum":
         return total
-    each = ones_like(rows[:, :1]).detach() if counts is None else counts
-    return total / clamp_min(index_add(empty[:, :1].detach(), 0, owner, each), 1)
+    each = ones_like(narrow(rows, 1, 0, 1)).detach() if counts is None else counts
+    return total / clamp_min(put_zeros(each, owner, extent=bags, dim=0), 1)
 
 
 def _scale_down(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
