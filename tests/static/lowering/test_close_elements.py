@@ -39,6 +39,8 @@ PROGRAMS = {
     "one of eight": (8, lambda x, y: F.tanh(x[:, 7]) + y[:, 0]),
     "one of nine": (9, lambda x, y: F.tanh(x[:, 8]) + y[:, 1]),
     "normalised": (4, lambda x, y: (lambda r: r[:, 0] / F.sqrt((r * r).sum(1)) + r[:, 3])(x * y)),
+    "reversed rows": (20, lambda x, y: F.flip(x, (0, 1)) * y - x),
+    "reversed columns": (3, lambda x, y: F.flip(x, (0,))[:, 1] * y[:, 1] + F.tanh(F.flip(y, (0,)))[:, 2]),
     "every third": (1, lambda x, y: x[::3, 0] * y[::3, 0] + x[::3, 0]),
 }
 
@@ -83,3 +85,12 @@ def test_distances_that_the_program_says_have_a_form_too():
         assert_all_same_bits([f(x)], [eager], f"{size}")
     assert len(f.traces) == 1
     assert "c * 2]" in f.source
+
+
+def test_reversed_elements_are_turned_round_in_vectors():
+    f = tw.function(lambda x: F.flip(x, (0,)) + x)
+    for n in (50, 3, 33, 16):
+        x = floats(n)
+        assert_all_same_bits([f(x)], [x[::-1] + x], f"{n}")
+    assert len(f.traces) == 1
+    assert "== -1:" in f.source
