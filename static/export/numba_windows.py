@@ -80,18 +80,23 @@ def multiply_windows(
             out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
 
 
-def multiply_places(a, i, down, along, step, height, panel, at, places, first, depth, columns, out, o, ldc, p):
-    """The product of rows of windows, whose elements are at places, and a panel."""
+def multiply_places(
+    a, i, down, step, height, panel, at, table, first, depth, ends, careful, columns, out, o, ldc, further, p
+):
+    """The product of rows, whose elements are at places of a table or, where marks tell so, zeros, and a panel."""
+    places, begin = table.view(np.int64), first * table.itemsize // 8
     total = np.empty(48, out.dtype)
     for r in range(height):
         total[:] = 0
-        line = i + r // 8 * 8 * step + r % 8 * down
-        for d in range(depth):
-            x = a[line + int(places[first + d])]
-            for c in range(columns):
-                total[c] = fma(x, panel[at + d * 48 + c], total[c])
+        line, to = i + r // 8 * step + r % 8 * down, o + r // 8 * further + r % 8 * ldc
+        own = ends & (60 | (r % 8 == 0) | (r % 8 == 7) * 2)
+        for d in range(begin, begin + 2 * depth, 2):
+            if careful != 0 or places[d] & own == 0:
+                x = a[line + (places[d] >> 6)] if places[d] & own == 0 else a.dtype.type(0)
+                for c in range(columns):
+                    total[c] = fma(x, panel[at + places[d + 1] + c], total[c])
         for c in range(columns):
-            out[o + r * ldc + c] = total[c] if p == 0 else out[o + r * ldc + c] + total[c]
+            out[to + c] = total[c] if p == 0 else out[to + c] + total[c]
 
 
 def copy_windows(x, i, to, at, first, last, length, step, count, down, deeper):

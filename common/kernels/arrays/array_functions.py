@@ -12,7 +12,8 @@ call                                      meaning
 ``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.arrays.gemm_code`
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``multiply_panel(a, i, ...)``              one of a panel of the right operand, which `pack_left` and others make
-``multiply_windows(a, i, ...)``            one of windows of an image, where they lie; `multiply_places` of rows of them
+``multiply_windows(a, i, ...)``            one of windows of an image, where they lie
+``multiply_places(a, i, ...)``             one of rows of them, see `common.kernels.arrays.places_code`
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
 ``first_maximum(buf, offset, n)``          where the maximum is: the first one, or the last NaN
 ``sums_of_windows_1_2``, ...                 see `common.kernels.arrays.window_rows_code`
@@ -52,7 +53,7 @@ NAMESPACE: dict[str, Any] = {
         define_rows("multiply_vector", "bibibiiiii", made_in("gemv_code", "multiply_vector")),
         define_rows("multiply_panel", "biiiiibiiibiii", made_in("gemm_code", "multiply_panel")),
         define_rows("multiply_windows", "biiiiibibiiibiiiiii", made_in("gemm_code", "multiply_windows")),
-        define_rows("multiply_places", "biiiiibibiiibiii", made_in("gemm_code", "multiply_places")),
+        define_rows("multiply_places", "biiiibibiiiiibiiii", made_in("places_code", "multiply_places")),
         define_rows("pack_left", "biiiibi", made_in("gemm_code", "pack_left")),
         define_rows("pack_left_turned", "biiiibi", made_in("gemm_code", "pack_left_turned")),
         define_rows("pack_right_turned", "biiiibi", made_in("gemm_code", "pack_right_turned")),

@@ -32,6 +32,12 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import DEEP
+from common.kernels.arrays.convolution_channels import (
+    TURN_CHANNELS,
+    input_by_channels,
+    scratch_of_channels,
+    sizes_of_input,
+)
 from common.kernels.arrays.convolution_forward import forward_part
 from common.kernels.arrays.convolution_text import (
     AT,
@@ -45,30 +51,24 @@ from common.kernels.arrays.convolution_text import (
     SWATH,
     TOGETHER,
     WIDTH,
-    gathered,
     head,
     indented,
     is_flat,
     shared,
     turns,
 )
+from common.kernels.arrays.convolution_weights import scratch_of_weights
 
-__all__ = ["input_source", "scratch_of_panels", "weight_source"]
+__all__ = ["input_source", "scratch_of_panels"]
 
 _CHANNELS, _ROWS = 8, 32
 """The gradient of x is computed for a multiple of so many channels at once, and with so many windows' rows each."""
 _PACKED = 64
 """Rows of weights, or columns that become rows, that are copied at a time: panels of more would share few sets."""
-_TURNED = 4
-"""Panels of windows that are gathered before they are transposed."""
-_LONG = 1024
-"""Windows of all images from which on it pays to transpose the gradient of the weights in the end."""
 _FEWEST, _MOST = 24, 128
 """Channels of the result for which products of one place of a window are added one by one: fewer are not long enough,
 and of more the sums of all places at once take as long.
 """
-_LINE = DEEP + 16
-"""Elements from one gathered row to the next: not a power of 2, whose multiples share a few sets of every cache."""
 
 
 def scratch_of_panels(kernel: str, o: Any, groups: Any, inner: Any, places: Any, dtype: Any) -> Any:
@@ -80,12 +80,14 @@ def scratch_of_panels(kernel: str, o: Any, groups: Any, inner: Any, places: Any,
     places : of a window.
     """
     weights, part = {
-        "conv": ((o + HEIGHT) * inner, forward_part(o, inner)),
-        "conv_bias": ((o + HEIGHT) * inner, forward_part(o, inner)),
-        "conv_input": ((inner + HEIGHT) * o, (o + _CHANNELS * (places + _ROWS)) * SWATH + COPIED + o),
-        "conv_weight": ((o + 2 * ROOM) * inner, COPIED + (2 * (o + WIDTH) + 1) * _LINE + _TURNED * WIDTH * _LINE),
+        "conv": (scratch_of_channels(o, inner, dtype), forward_part(o, inner)),
+        "conv_bias": (scratch_of_channels(o, inner, dtype), forward_part(o, inner)),
+        "conv_input": (
+            (inner + 2 * ROOM * places + 2 * HEIGHT) * o, (o + _CHANNELS * (places + _ROWS)) * SWATH + COPIED + o
+        ),
+        "conv_weight": scratch_of_weights(o, inner),
     }[kernel]
-    return (groups * weights + ROOM * HEIGHT + PARTS * part) * np.dtype(dtype).itemsize
+    return ((groups * weights + 2 * ROOM * WIDTH + PARTS * part) * np.dtype(dtype).itemsize + 7) // 8 * 8
 
 
 _BEFORE = """ox = ox - many
@@ -106,20 +108,21 @@ _ADDED = f"""if until > from_:
 """
 
 
-_NEAR = f"""near = {{flat}}
+_NEAR = f"""near = {{flat}} and not beside
 near = near and o >= {_FEWEST} and o <= {_MOST} and c >= 8 and w % 16 == 0
 near = near and ((kh - 1) * dh + 1) * (w + (kw - 1) * dw) <= {COPIED} // o - 32
 if near:
     near = row_max(w_, 0, groups * o * inner) < {{kind}}(1e999)
     near = near and row_min(w_, 0, groups * o * inner) > {{kind}}(-1e999)
-s[flag] = to_{{kind}}(near)
+s[flag] = to_{{kind}}(2 if beside else 1 if near else 0)
 """
 """Whether places outside are multiplied too, which a weight that is not finite would show."""
 
-_TURNED_WEIGHTS = """if near:
+_TURNED_WEIGHTS = f"""if near:
     for r in range(groups * o):
         turn_rows(s, r * c, w_, r * inner, groups * o * c, k, k, c)
-else:
+elif beside:
+{indented(TURN_CHANNELS, 4)}else:
 """
 
 
@@ -128,7 +131,8 @@ def _input_side_by_side(kind: Any) -> str:
 
     What they read of g lies in copies as that of `common.kernels.arrays.convolution_forward`, with zeros around it.
     """
-    return f"""panel = flag + {ROOM * HEIGHT} + part * ((o + {_CHANNELS} * (k + {_ROWS})) * {SWATH} + {COPIED} + o)
+    return f"""panel = (flag + {2 * ROOM * HEIGHT} + 15) // 16 * 16
+panel = panel + part * ((o + {_CHANNELS} * (k + {_ROWS})) * {SWATH} + {COPIED} + o)
 if near:
     reach = (kh - 1) * dh
     gap = (kw - 1) * dw
@@ -179,14 +183,16 @@ def input_source(dtype: Any, part: bool = False) -> str:
     """Return the kernel ``conv_input`` for float32 or float64; or of a part, as of ``conv``."""
     kind = np.dtype(dtype)
     flat = is_flat("sh * sw == 1")
-    near = indented("near = s[flag] > 0" if part else _NEAR.format(flat=flat, kind=kind), 4)
+    near = indented("near = s[flag] == 1\nbeside = s[flag] > 1" if part else _NEAR.format(flat=flat, kind=kind), 4)
     panels = f"""{indented(FEW, 4)}    columns = panel_width(g)
     height = panel_height(g)
     tall = (inner + height - 1) // height * height
     low = 0
     high = c
-    flag = groups * o * (inner + {HEIGHT})
-{near}    by_channels = not near and c > {_CHANNELS} * min(n, {PARTS - 1}) and (n < {PARTS} or inner > n * lay)
+{indented(sizes_of_input(part), 4)}    flag = groups * o * (inner + {2 * ROOM} * k + {2 * HEIGHT})
+    tables = (flag - groups * o * 4) // {8 // kind.itemsize}
+{near}    by_channels = not near and not beside and (n < {PARTS} or inner > n * lay)
+    by_channels = by_channels and c > {_CHANNELS} * min(n, {PARTS - 1})
 """
     pack = f"""for group in range(groups):
     for p in range(0, o, {DEEP}):
@@ -209,7 +215,8 @@ def input_source(dtype: Any, part: bool = False) -> str:
     return (
         head("conv_input", ("g", "w_", "out"), kind, part) + panels
         + ("" if part else shared("conv_input", "g", "by_channels") + packed)
-        + turns("conv_input", "g", part) + indented(_input_side_by_side(kind), 4) + "    begin = 0\n    end = n\n"
+        + turns("conv_input", "g", part) + indented(_input_side_by_side(kind) + input_by_channels(kind), 4)
+        + "    begin = 0\n    end = n\n"
         + (indented(own, 4) if part else "") + f"""    channels = {_CHANNELS} * max(1, {_ROWS} // k)
     y_ = panel + o * {SWATH}
     for j in range(begin * groups, end * groups):
@@ -246,121 +253,3 @@ def input_source(dtype: Any, part: bool = False) -> str:
 {indented(places, 20)}{indented(_BEFORE, 16)}    return 0
 """
     )  # fmt: skip
-
-
-def _weight_side_by_side(kind: Any) -> str:
-    """Of many channels, their windows where they lie in copies of images are multiplied with g, transposed in panels.
-
-    The sums are transposed: those of a place of a channel lie side by side.
-    """
-    return f"""pitch = (o + 15) // 16 * 16 + 16
-copies = min(sh, (kh - 1) * dh + 1)
-reach = (kh - 1) * dh // sh
-shifts = min(sw, (kw - 1) * dw + 1)
-length = ow + (kw - 1) * dw // sw
-rows = min(oh, {DEEP - 2} // ow + 2)
-lines = rows + reach
-line = (copies * lines * length + 15) // 16 * 16 + 16
-most = min(n, ({DEEP - 2} + lay) // lay + 1)
-few_ = {COPIED - 16 * WIDTH} // (most * shifts * line) // 8 * 8
-fits = c >= 8 and o >= {_FEWEST} and n * lay >= {_LONG} and few_ > 0
-if fits and {is_flat("sw > 0")}:
-    copied = groups * inner * pitch + part * ({COPIED} + (o + {WIDTH}) * {2 * _LINE} + {_LINE})
-    turned = copied + {COPIED}
-    straight = turned + (o + {WIDTH}) * {_LINE}
-    places = straight + (o + {WIDTH}) * {_LINE}
-    units = (c + 7) // 8
-    low = units * part // step * 8
-    high = min(c, units * (part + 1) // step * 8)
-    for group in range(groups):
-        for q in range(0, n * lay, {DEEP}):
-            deep = min({DEEP}, n * lay - q)
-            first = q // lay
-            images = (q + deep - 1) // lay - first + 1
-            begin = q % lay // ow
-            t = 0
-            while t < deep:
-                many = min(lay - (q + t) % lay, deep - t)
-                at = ((q + t) // lay * groups + group) * o * lay + (q + t) % lay
-                if images > 1:
-                    copy_windows(g, at, s, straight + t, 0, many, many, 1, o, lay, {_LINE})
-                i = (q + t) // lay - first
-                for j in range((q + t) % lay, (q + t) % lay + many):
-                    at = i * shifts * few_ * line + (j // ow - (begin if i == 0 else 0)) * length + j % ow
-                    s[places + t + j - (q + t) % lay] = to_{kind}(at)
-                t = t + many
-            e = 0
-            f = turned
-            while e < o:
-{indented(HERE.format(rest="(o - e)"), 16)}                if images > 1:
-                    pack_right_turned(s, straight + e * {_LINE}, {_LINE}, deep, here, s, f)
-                else:
-                    at = ((first * groups + group) * o + e) * lay + q % lay
-                    pack_right_turned(g, at, lay, deep, here, s, f)
-                f = f + {_LINE} * columns
-                e = e + here
-            for c0 in range(low, high, few_):
-                planes = min(few_, high - c0)
-                for i in range(images):
-                    for phase in range(copies):
-                        top = (begin if i == 0 else 0) * sh - ph + phase
-                        t = min(lay, q + deep - (first + i) * lay) - 1
-                        t = t // ow - (begin if i == 0 else 0) + 1 + reach
-                        from_ = min((max(-top, 0) + sh - 1) // sh, t)
-                        until = max(min((max(h - top, 0) + sh - 1) // sh, t), from_)
-                        at = (((first + i) * groups + group) * c + c0) * plane + top * w - pw
-                        to = copied + i * shifts * few_ * line + phase * lines * length
-                        lay_windows(x, at, s, to, -pw, w, length, sw, 1, shifts, from_, until, t, sh * w, line,
-                                    planes, plane)
-                e = 0
-                f = turned
-                while e < o:
-{indented(HERE.format(rest="(o - e)"), 20)}                    for i in range(k):
-                        ky = i // kw * dh
-                        kx = i % kw * dw
-                        at = copied + kx % sw * line + kx // sw + (ky % sh * lines + ky // sh) * length
-                        to = ((group * c + c0) * k + i) * pitch + e
-                        multiply_places(s, at, shifts * line, 0, shifts * line, planes, s, f, s, places, deep, here,
-                                        s, to, k * pitch, q)
-                    f = f + {_LINE} * columns
-                    e = e + here
-        turn_rows(out, group * o * inner + low * k, s, (group * inner + low * k) * pitch, inner, pitch, o,
-                  (high - low) * k)
-    return 0
-"""
-
-
-def weight_source(dtype: Any, part: bool = False) -> str:
-    """Return the kernel ``conv_weight`` for float32 or float64; or of a part, as of ``conv``."""
-    kind = np.dtype(dtype)
-    near = indented(_weight_side_by_side(kind), 4)
-    return (
-        head("conv_weight", ("g", "x", "out"), kind, part) + turns("conv_weight", "g", part)
-        + f"""{indented(FEW, 4)}    columns = panel_width(g)
-{near}    rows_ = part * (o * {_LINE} + {_TURNED * WIDTH * _LINE + (DEEP + ROOM) * WIDTH})
-    windows = rows_ + o * {_LINE}
-    panel = windows + {_TURNED * WIDTH * _LINE}
-    units = (inner + {ROOM - 1}) // {ROOM}
-    begin = units * part // step * {ROOM}
-    end = min(inner, units * (part + 1) // step * {ROOM})
-    for group in range(groups):
-        for q in range(0, n * lay, {DEEP}):
-            deep = min({DEEP}, n * lay - q)
-            t = 0
-            while t < deep:
-                many = min(lay - (q + t) % lay, deep - t)
-                place = ((q + t) // lay * groups + group) * o * lay + (q + t) % lay
-                copy_windows(g, place, s, rows_ + t, 0, many, many, 1, o, lay, {_LINE})
-                t = t + many
-            for r in range(begin, end, {_TURNED} * columns):
-                lines = min({_TURNED} * columns, end - r)
-"""
-        + gathered(16, "lines", "r", "deep", "windows + t", str(_LINE))
-        + f"""                for e in range(0, lines, columns):
-                    some = min(columns, lines - e)
-                    pack_right_turned(s, windows + e * {_LINE}, {_LINE}, deep, some, s, panel)
-                    place = group * o * inner + r + e
-                    multiply_panel(s, rows_, {_LINE}, 1, {_LINE}, o, s, panel, deep, some, out, place, inner, q)
-    return 0
-"""
-    )

@@ -3,6 +3,8 @@
 A panel of windows is gathered from the images, in general. Those of planes and lines are multiplied where they lie in
 copies of the image that have its padding, and the elements of windows side by side side by side, whatever their step.
 
+Of many channels, rows of windows are multiplied where they lie, see `common.kernels.arrays.convolution_channels`.
+
 Threads share strips of images, or swaths of windows; where there are few windows, rows of the weights too.
 """
 
@@ -13,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import DEEP
+from common.kernels.arrays.convolution_channels import by_channels, pack_channels, sizes_of_channels
 from common.kernels.arrays.convolution_text import (
     COPIED,
     FEW,
-    HEIGHT,
     HERE,
     ROOM,
     SWATH,
     TOGETHER,
+    WIDTH,
     gathered,
     head,
     indented,
@@ -193,12 +196,16 @@ each = (tall // height + shares - 1) // shares * height
 def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     """Return the kernel ``conv`` for float32 or float64; or of a part, whose number follows the sizes."""
     kind, name = np.dtype(dtype), "conv_bias" if bias else "conv"
+    words = 8 // kind.itemsize
     packed = f"""{indented(FEW, 4)}    columns = panel_width(x)
     height = panel_height(x)
     tall = (o + height - 1) // height * height
     packed = n * lay >= ({_MANY} if o < {_TALL} else {_MORE})
-"""
-    pack = f"""    if packed:
+{indented(sizes_of_channels(part), 4)}    flag = groups * (o + {WIDTH}) * inner + {ROOM * WIDTH}
+    tables = (flag + {ROOM}) // {words}
+    panel = (tables * {words} + {2 * words} * inner + 15) // 16 * 16
+{indented("beside = s[flag] > 0" if part else pack_channels(kind), 4)}"""
+    pack = f"""    if packed and not beside:
         for group in range(groups):
             for p in range(0, inner, {DEEP}):
                 deep = min({DEEP}, inner - p)
@@ -207,13 +214,12 @@ def forward_source(dtype: Any, bias: bool = False, part: bool = False) -> str:
     multiplied = f"here, s, y_ + e, {SWATH}, p)\n"
     return (
         head(name, ("x", "w_", *(["b_"] if bias else []), "out"), kind, part) + packed + ("" if part else pack)
-        + turns(name, "x", part) + f"""    panel = groups * inner * tall + {ROOM * HEIGHT}
-    panel = panel + part * ({COPIED} + (o + 1) * {SWATH} + inner)
+        + turns(name, "x", part) + f"""    panel = panel + part * ({COPIED} + (o + 1) * {SWATH} + inner)
     y_ = panel + {COPIED + SWATH}
     swath = {TOGETHER} * columns
     top_ = 0
     tops = o
-{indented(_side_by_side(bias, kind), 4)}{indented(_SHARES, 4)}
+{indented(by_channels(bias, kind), 4)}{indented(_side_by_side(bias, kind), 4)}{indented(_SHARES, 4)}
     for task in range((groups * high * shares - part + step - 1) // step):
         top_ = (task * step + part) % shares * each
         tops = min(each, o - top_)

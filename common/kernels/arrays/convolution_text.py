@@ -90,8 +90,9 @@ def indented(text: str, depth: int) -> str:
 
 
 def head(name: str, buffers: Sequence[str], kind: Any, part: bool) -> str:
-    """The first lines of a kernel, or of a part: buffers, of which the last one is scratch, and sizes."""
+    """The first lines of a kernel, or of a part: buffers, the last one scratch, which is words too, and sizes."""
     held = "".join(f"    {b} = buffer(bufs, {i}, {kind})\n" for i, b in enumerate((*buffers, "s")))
+    held += f"    steps = buffer(bufs, {len(buffers)}, int64)\n"
     return f"def {name}{'_part' if part else ''}(bufs, args):\n{held}{_SIZES}"
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from common.compiler.compile import compile_kernel
 from common.core.op import NativeCall
-from common.kernels.arrays.convolution_blocks import input_source, scratch_of_panels, weight_source
+from common.kernels.arrays.convolution_blocks import input_source, scratch_of_panels
 from common.kernels.arrays.convolution_forward import forward_source
+from common.kernels.arrays.convolution_weights import weight_source
 from common.kernels.arrays.depthwise_rows import input_row_source, row_source, scratch_of_rows, weight_row_source
 from common.runtime import thread_pool
 

@@ -187,14 +187,6 @@ def multiply_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     return _all_rows(module, kind, "right")
 
 
-def multiply_places(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, down, along, step, height, panel, places, depth, columns, out, ldc, p)``: windows times a panel.
-
-    The element of row r and depth d is at ``r * down + places[d]``, instead of at ``d * along``.
-    """
-    return _all_rows(module, kind, "left")
-
-
 def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     """``void (source, ld, depth, columns, panels)``: rows cut into panels of `across` columns, filled up with zeros.
 
@@ -359,14 +351,14 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows
                 with cut:  # a row that is taken twice would be added twice
                     stride = word(shape.width * vectors)
                     store(held, stride)
-                    b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p])
+                    b.call(join(module, kind), [held, stride, height, columns, out, ldc, p])
         b.ret_void()
 
     name = f"rows_{rows}x{vectors}_{windows}.{kind}"
     return internal(module, name, _VOID, _of_rows(kind, windows), define)
 
 
-def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
+def join(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (sums, stride, height, columns, out, ldc, p)``: sums stored, or if p is not 0, added to what `out` holds.
 
     Where the last vector or the rows are not whole ones. Not in `_few_rows` itself, where it would be unrolled: more to

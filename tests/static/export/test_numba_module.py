@@ -76,9 +76,9 @@ def numbers_in(x):
 def convolved(x, w):
     def loss(x, w):
         f, b = static.nn.functional.conv2d, w[:, 0, 0, 0]
-        apart = f(x, w[:16, :1], padding=1, groups=16)
+        apart, narrow = f(x, w[:64, :1], padding=1, groups=64), f(x, w[:48], padding=1, groups=2)
         many, few = f(x, w, b, padding=1, groups=2), f(x[:, :, :7, :9], w, b, stride=2, padding=1, groups=2)
-        return many.sin().sum() + few.sin().sum() + apart.sin().sum()
+        return many.sin().sum() + few.sin().sum() + apart.sin().sum() + narrow.sin().sum()
 
     return static.grad(loss, argnums=(0, 1))(x, w)
 
@@ -88,7 +88,7 @@ def few(x):
 
 
 IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32) for size in (
-    (1, 16, 33, 32), (48, 8, 3, 3)))  # fmt: skip
+    (1, 64, 17, 32), (192, 32, 3, 3)))  # fmt: skip
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
     "convolved": (convolved, (IMAGES, KERNELS)), "numbers": (numbers_in, (HOLES,)),
