@@ -104,11 +104,11 @@ def watched(ends: list[Any] | None = None) -> tuple[partial[Any], partial[Any]]:
 def by_itself(function: Callable[[Any], T], x: Any) -> T:
     """Call a function by itself. A context that it only enters ends with it; one that it only leaves has ended."""
     thread = get_ident()
-    before = {key: len(key.ends) for key, own in [*tracing.items()] if type(key) is WatchKey and own == thread}
+    before = {key: len(key.ends) for key, own in tracing.copy().items() if type(key) is WatchKey and own == thread}
     try:
         return function(x)
     finally:
-        for key, own in [*tracing.items()][::-1]:
+        for key, own in [*tracing.copy().items()][::-1]:
             if type(key) is WatchKey and own == thread and key not in before and key.ends:
                 key.ends.pop()()
         for key, entered in before.items():

@@ -91,7 +91,7 @@ class WhileValuesLive(Generic[V]):
 
     def items(self) -> list[tuple[Any, V]]:
         """Pairs of key and object, of those that live."""
-        found = [(key, entry()) for key, entry in list(self._entries.items())]
+        found = [(key, entry()) for key, entry in self._entries.copy().items()]
         return [(key, value) for key, value in found if value is not None]
 
     def __len__(self) -> int:

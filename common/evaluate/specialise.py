@@ -310,9 +310,9 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
 
 def _forget(op: Op) -> None:
     with _lock:
-        for key in [key for key in recipes if key[0] is op]:
+        for key in [key for key in list(recipes) if key[0] is op]:
             del recipes[key]
-        for key in [key for key in _wider if key[0] is op]:
+        for key in [key for key in list(_wider) if key[0] is op]:
             del _wider[key]
         if find is not _first_find:
             _store()

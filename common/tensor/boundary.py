@@ -194,7 +194,7 @@ refusals.append(_refuse_manager)
 
 def close(package: str) -> None:
     """Guard everything that a package and the modules below it list in ``__all__`` and have loaded."""
-    for module in [m for name, m in list(sys.modules.items()) if name == package or name.startswith(f"{package}.")]:
+    for module in [m for name, m in sys.modules.copy().items() if name == package or name.startswith(f"{package}.")]:
         if module is None or module in _done:
             continue
         _done.add(module)

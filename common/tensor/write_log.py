@@ -141,7 +141,7 @@ def _overlapping(array: np.ndarray) -> Iterator[tuple[Place, Write]]:
     writes = _log.get(id(owner_of(array)))
     if writes:
         low, high = byte_bounds(array)
-        for place, write in writes.items():
+        for place, write in writes.copy().items():
             if write[1] < high and low < write[2] and _shares_elements(array, place):
                 yield place, write
 

@@ -70,7 +70,7 @@ class Branching:
         """A plan in which a loop may run more often; plans with less room are forgotten."""
         traced.make_room(need)
         self._after.clear()
-        self._by_call = {k: hit for k, hit in self._by_call.items() if hit[0] is not traced}
+        self._by_call = {k: hit for k, hit in self._by_call.copy().items() if hit[0] is not traced}
         plan = traced.plan(traced.env(leaves))
         self._by_call[key] = traced, plan
         if self._last is not None and self._last[0] is traced:

@@ -294,7 +294,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
                 break
             reasons.append(reason)
         else:
-            served = [known for known, traces in self._by_signature.items() if traces]
+            served = [known for known, traces in self._by_signature.copy().items() if traces]
             traced = self._trace(
                 signature, leaves, (structure, history), reasons[0] if reasons else difference(signature, served)
             )
