@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+from dynamic.eager.remembered import OFTEN
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_programs_leave_nothing_behind(name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_make_no_garbage(name):
     x = leaf()
-    for _ in range(4):  # an early use of an op writes the lines of its gradient
+    for _ in range(OFTEN + 1):  # until functions are remembered, and the lines of gradients written
         PROGRAMS[name](x)
     gc.collect()
     PROGRAMS[name](x)
