@@ -12,6 +12,7 @@ from common.core.errors import ArgumentError, IndexRangeError, NotDefinedError, 
 from common.core.int_arguments import members
 from common.core.unbroadcast import INTS
 from common.random import generator as random
+from common.random import orders
 from common.tensor.base import TensorBase
 
 __all__ = [
@@ -241,7 +242,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: random.Gener
         raise ArgumentError(
             f"Sum of input lengths does not equal the length of the input dataset! {list(lengths)} are of {total}"
         )
-    order = _numbers(random.randperm(total, generator=generator))
+    order = _numbers(orders.randperm(total, generator=generator))
     ends = list(accumulate(int(n) for n in counts))
     return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(counts, ends)]
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from common.core.errors import ArgumentError, NotDefinedError
 from common.random import generator as random
-from common.random import sampling
+from common.random import orders, sampling
 from common.tensor.create import as_tensor
 
 __all__ = [
@@ -104,7 +104,7 @@ class RandomSampler(Sampler[int]):
                 yield from random.randint(0, n, (min(256, left - start),), generator=generator).tolist()
             return
         while left > 0 and n:
-            yield from random.randperm(n, generator=generator).tolist()[:left]
+            yield from orders.randperm(n, generator=generator).tolist()[:left]
             left -= n
 
     def __len__(self) -> int:
@@ -125,7 +125,7 @@ class SubsetRandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         """An order."""
-        for i in random.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in orders.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -254,7 +254,7 @@ class DistributedSampler(Sampler[int]):
         n = len(self.dataset)
         order = list(range(n))
         if self.shuffle:
-            order = random.randperm(n, generator=random.Generator(self.seed + self.epoch)).tolist()
+            order = orders.randperm(n, generator=random.Generator(self.seed + self.epoch)).tolist()
         if n:
             order = (order * -(-self.total_size // n))[: self.total_size]
         return iter(order[self.rank :: self.num_replicas])

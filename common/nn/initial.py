@@ -316,7 +316,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
     std : of the others.
     generator : where from; the default generator if None.
     """
-    from common.random.generator import randperm
+    from common.random.orders import randperm
 
     n, m = _sizes(tensor, "sparse_", 2, 2)
 

@@ -15,7 +15,7 @@ from common.core.errors import ArgumentError, NotDefinedError, ShapeError
 from common.nn import functions as F
 from common.nn.computed import compute, compute_no_more
 from common.nn.module import Module
-from common.random.generator import randperm
+from common.random.orders import randperm
 from common.tensor.create import lift
 
 

@@ -8,6 +8,7 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from common.core.dtypes import default_changed, default_float, float64, int64, w
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
-from common.core.op import REGISTRY, Op
+from common.core.op import REGISTRY, rules_changed
 from common.core.spec import numel
 from common.evaluate import specialise
 from common.evaluate.kernels import compiled
@@ -36,15 +37,15 @@ _INTS, _LIMIT = {int}, 1024
 
 
 class DrawPlan(NamedTuple):
-    """A draw of a known size: the op, its attributes, and how many numbers; kept by name, sizes and dtype as given."""
+    """A draw of a known size: ``run(key, offset, ...)``, and how many numbers; by name, sizes and dtype as given."""
 
-    op: Op
-    attrs: Any
+    run: Callable[..., Any]
     count: Any
 
 
 _plans: dict[Any, DrawPlan] = {}
 default_changed.append(_plans.clear)
+rules_changed.append(lambda op: _plans.clear())
 
 
 class Generator:
@@ -137,7 +138,7 @@ class Generator:
             return trace.draw(self, name, shape, dtype)
         op, count = REGISTRY[name], numel(shape)
         if trace is None:
-            return self._draw(DrawPlan(op, known_attrs(None, shape=shape, dtype=dtype), count))
+            return self.take(_plan(name, shape, dtype))
         if self is default_generator:
             note_drawn(count)
         with mode.GradSwitch(False):
@@ -145,16 +146,17 @@ class Generator:
             self.offset.add_(count)
         return y
 
-    def _draw(self, plan: DrawPlan) -> Any:
-        """An array of numbers, outside a trace."""
-        op, attrs, count = plan
+    def take(self, plan: DrawPlan, *operands: Any) -> Any:
+        """What a draw of a known size gives, outside a trace; advances, unless that is None."""
+        run, count = plan
         if self is default_generator:
             note_drawn(count)
-        state = self.key.payload, (offset := self.offset.payload)
-        found = specialise.find(op, attrs, *state) or specialise.prepare(op, state, attrs)
+        key, offset = self.key.payload, self.offset.payload
         with self._lock:  # two threads never draw the same numbers
-            y = found.run(*state)
-            offset[()] = (offset.item() + count + 2**63) % 2**64 - 2**63
+            y = run(key, offset, *operands)
+            if y is not None:
+                after = offset.item() + count
+                offset[()] = after if after < 2**63 else after - 2**64
         return y
 
 
@@ -226,7 +228,7 @@ def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | N
         sizes = sizes[0]
     plain = size is None and mode.current_trace() is None and type(of) is Generator and {*map(type, sizes)} == _INTS
     plan = _plans.get((name, sizes, dtype)) if plain else None
-    return of._draw(plan) if plan is not None else _checked_draw(name, sizes, dtype, of, size, plain)
+    return of.take(plan) if plan is not None else _checked_draw(name, sizes, dtype, of, size, plain)
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -245,9 +247,14 @@ def _checked_draw(name: str, sizes: Any, dtype: Any, of: Any, size: Any, plain: 
     if plain:
         if len(_plans) >= _LIMIT:
             _plans.clear()
-        attrs = known_attrs(None, shape=shape, dtype=wanted)
-        _plans[name, sizes, dtype] = DrawPlan(REGISTRY[name], attrs, numel(shape))
+        _plans[name, sizes, dtype] = _plan(name, shape, wanted)
     return y
+
+
+def _plan(name: str, shape: tuple[int, ...], dtype: np.dtype) -> DrawPlan:
+    form = (), int64
+    recipe = specialise.recipe(REGISTRY[name], (form, form), known_attrs(None, shape=shape, dtype=dtype))
+    return DrawPlan(recipe.run, numel(shape))
 
 
 def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -347,28 +354,6 @@ def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, gen
         return lift(y if dtype == int64 else y.astype(dtype))
     y = _to(lift(u) * (last - first), int64) + first
     return y if dtype == int64 else _to(y, dtype)
-
-
-def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
-    """Draw an order of the ints from 0 to n - 1: that in which n numbers of `rand` in float64 are sorted.
-
-    Parameters
-    ----------
-    n : how many.
-    dtype : int64 by default.
-    generator : where from; the default generator if None.
-
-    Raises
-    ------
-    ShapeError, ArgumentError : a negative number, or something that is no int.
-    """
-    from common.ops.create.creation import known_sizes
-    from common.random.orders import order_of
-    from common.tensor.arrays import dtype_or
-
-    wanted = dtype_or(dtype, int64)
-    y = order_of(draw("rand", known_sizes((n,)), float64, generator))
-    return y if wanted == int64 else _to(y, wanted)
 
 
 def _to(x: Any, dtype: np.dtype) -> Any:

@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.dispatch import NO_ATTRS, known_attrs
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
-from common.core.op import REGISTRY
 from common.core.shapes import unrepeated
-from common.evaluate.specialise import run
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers
+from common.random.weighted import chosen, chosen_at_once
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
@@ -148,6 +146,9 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     >>> tw.multinomial(tw.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
+    if replacement and type(num_samples) is int and num_samples > 0 and type(x.payload) is np.ndarray:
+        if (found := chosen_at_once(x.payload, num_samples, generator)) is not None:
+            return lift(found)
     if x.dtype.kind != "f":
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
     if x.ndim not in (1, 2):
@@ -167,7 +168,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     least = 1 if replacement else count
     if type(x.payload) is np.ndarray and not mode.tracing:
         _require_weights(x, least)
-        return lift(_chosen(x.payload.astype(float64), count, replacement, generator))
+        return lift(chosen(x.payload.astype(float64), count, replacement, generator))
     with mode.no_grad():
         if isinstance(x.payload, np.ndarray):
             _require_weights(x, least)
@@ -186,18 +187,6 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 
         waits = clamp(_exponential(tuple(x.shape), float64, generator), min=2.0**-54)
         return topk(weights / waits, count)[1]
-
-
-def _chosen(weights: np.ndarray, count: int, replacement: bool, generator: Generator | None) -> Any:
-    """What `multinomial` draws, by the same ops on arrays."""
-    if replacement:
-        running = run(REGISTRY["cumsum"], (weights,), known_attrs(None, dim=weights.ndim - 1, reverse=False))
-        u = draw("rand", (*weights.shape[:-1], count), float64, generator)
-        places = run(REGISTRY["mul"], (u, running[..., -1:]), NO_ATTRS)
-        return run(REGISTRY["searchsorted"], (running, places), known_attrs(None, right=True))
-    waits = -run(REGISTRY["log1p"], (-draw("rand", weights.shape, float64, generator),), NO_ATTRS)
-    odds = run(REGISTRY["div"], (weights, np.maximum(waits, 2.0**-54)), NO_ATTRS)
-    return run(REGISTRY["top"], (odds,), known_attrs(None, k=count, largest=True, in_order=True))
 
 
 def _require_weights(x: TensorBase, needed: int) -> None:

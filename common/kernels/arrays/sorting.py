@@ -31,8 +31,7 @@ import numpy as np
 from common.compiler.primitives import Value, bits, constant, convert, dtype_of, is_float, lshr, select
 from common.kernels.arrays.copying import buffer_dtype
 
-__all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key", "top_scratch", "top_source",
-           "uniform_order_source"]  # fmt: skip
+__all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key", "top_scratch", "top_source"]
 
 SHORT = 64
 """Below this size rows are compared by pairs or sorted by insertion: counting digits costs as much as 64 elements."""
@@ -62,50 +61,6 @@ def argsort_scratch(dtype: Any, n: Any) -> Any:
     """Bytes of scratch for rows of n: keys twice, positions, and 256 counts per digit."""
     size = _key_dtype(dtype).itemsize
     return 8 * n + 8 * 256 * size + 2 * size * n
-
-
-def uniform_order_source() -> str:
-    """Return ``uniform_order(u, out, keys, ends; n, buckets)``: positions of a stable sort of numbers from [0, 1).
-
-    Numbers are put into buckets, a power of 2 of them, in their order, and then in order by insertion. What `argsort`
-    finds in eight rounds is found in two if there are more buckets than numbers, and these are spread as evenly as
-    those of `rand` (Knuth, The Art of Computer Programming 3, 5.2.1, exercise 38).
-    """
-    return """def uniform_order(bufs, args):
-    u = buffer(bufs, 0, float64)
-    out = buffer(bufs, 1, int64)
-    keys = buffer(bufs, 2, float64)
-    ends = buffer(bufs, 3, int64)
-    n = args[0]
-    buckets = args[1]
-    scale = to_float64(buckets)
-    for b in range(buckets):
-        ends[b] = 0
-    for i in range(n):
-        ends[to_int64(u[i] * scale)] += 1
-    total = 0
-    for b in range(buckets):
-        count = ends[b]
-        ends[b] = total
-        total += count
-    for i in range(n):
-        b = to_int64(u[i] * scale)
-        at = ends[b]
-        ends[b] = at + 1
-        out[at] = i
-        keys[at] = u[i]
-    for i in range(1, n):
-        k = keys[i]
-        which = out[i]
-        j = i
-        while j > 0 and keys[j - 1] > k:
-            keys[j] = keys[j - 1]
-            out[j] = out[j - 1]
-            j -= 1
-        keys[j] = k
-        out[j] = which
-    return 0
-"""
 
 
 def argsort_source(dtype: Any) -> str:

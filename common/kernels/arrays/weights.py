@@ -1,14 +1,16 @@
-"""Parameters of distributions: a copy of them, unless one is impossible.
+"""Parameters of distributions: a copy of them, or what is drawn by them, unless one is impossible.
 
-===========  =======  ====================  ===============================================================
-kernel       buffers  args                  result
-===========  =======  ====================  ===============================================================
-``weights``  x, out   rows, columns, least  out[r, c] = x[r, c], all finite and >= 0; `least` per row are > 0
-``bounded``  x, out   count                 out[i] = x[i], all >= 0, and <= 1 if there is a bound
-===========  =======  ====================  ===============================================================
+==================  ===============  ====================  ============================================================
+kernel              buffers          args                  result
+==================  ===============  ====================  ============================================================
+``weights``         x, out           rows, columns, least  out[r, c] = x[r, c], finite and >= 0; `least` a row are > 0
+``bounded``         x, out           count                 out[i] = x[i], all >= 0, and <= 1 if there is a bound
+``weighted_draws``  x, out, scratch  rows, columns, count  where in row r of x the share u[r, j] of its sum is
+==================  ===============  ====================  ============================================================
 
 Statuses: `WRONG`, an element is none of those, or NaN; else `NONE`, a row has no element above 0; else `FEW`, it has
-less than `least`. Rows of no elements are let through.
+less than `least`. Rows of no elements are let through. The scratch of ``weighted_draws`` begins with the rows of u, in
+float64, and has room for another row of x.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FEW", "NONE", "WRONG", "bounded_source", "weights_source"]
+__all__ = ["FEW", "NONE", "WRONG", "bounded_source", "weighted_draws_source", "weights_source"]
 
 WRONG, NONE, FEW = 1, 2, 3
 
@@ -65,5 +67,41 @@ def bounded_source(dtype: Any, bound: bool) -> str:
             wrong = 1
     if wrong != 0:
         return {WRONG}
+    return 0
+"""
+
+
+def weighted_draws_source(dtype: Any) -> str:
+    """Return the kernel of indices in proportion to weights: how many running sums, in float64, are at most u times the
+    last one. A sum that overflows is `WRONG` too.
+    """
+    return f"""def weighted_draws(bufs, args):
+    x = buffer(bufs, 0, {np.dtype(dtype)})
+    out = buffer(bufs, 1, int64)
+    u = buffer(bufs, 2, float64)
+    n = args[1]
+    count = args[2]
+    running = args[0] * count
+    for r in range(args[0]):
+        total = to_float64(0)
+        least = to_float64(0)
+        for i in range(n):
+            w = to_float64(x[r * n + i])
+            total += w
+            least = where(w < least, w, least)
+            u[running + i] = total
+        if not (least == 0 and total - total == 0):
+            return {WRONG}
+        if total == 0:
+            return {NONE}
+        for j in range(count):
+            wanted = u[r * count + j] * total
+            low = 0
+            size = n
+            while size > 0:
+                half = (size + 1) >> 1
+                low = where(u[running + low + half - 1] <= wanted, low + half, low)
+                size -= half
+            out[r * count + j] = low
     return 0
 """
