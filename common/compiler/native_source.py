@@ -38,7 +38,7 @@ from common.compiler.registers import BOOL, DTYPES, INT64, ArrayKind, Refused, R
 from common.compiler.syntax_tree import parts
 from common.compiler.translate import Statements
 
-_OF_PROCESS = ("memmove",)
+_OF_PROCESS = ("memmove", "memset")
 """Functions of C that kernels find under their own names."""
 
 _PAUSES = {"x86_64": "llvm.x86.sse2.pause()", "amd64": "llvm.x86.sse2.pause()"} | dict.fromkeys(

@@ -196,13 +196,14 @@ def make_recall(cells: np.ndarray, tape: Tape, plain: Sequence[type]) -> tuple[C
 
 
 def make_write(tape: Tape, log: WriteLog) -> Callable[..., Any]:
-    """Return ``f(tensor)`` and ``f(array, frame)``, in one function.
+    """Return ``f(tensor)``, ``f(array, frame)`` and ``f(tensor, frame, None)``, in one function.
 
     Returns
     -------
     callable
         Of a tensor its array, if it may be overwritten at once; None where the caller has to look itself. For an array
-        and a frame True, once a write to all of it was logged; None, with nothing done, where the caller has to.
+        and a frame True, once a write to all of it was logged; None, with nothing done, where the caller has to. With
+        None zeros are written first: True, or the array if the caller has to log that; None, with nothing done.
     """
     if not is_native("write"):
         return python_builtins.make_write(tape, log)

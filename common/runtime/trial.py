@@ -232,8 +232,12 @@ def _write(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     if write(x, frame) is not None or write(own[1:], frame) is not None or write(own, frame) is not True:
         return False
     entry = entries[place]
-    found = entry[:4] == (7, 0, 1 << 64, _write.__code__) and isinstance(entry[4], int)
-    return found and module["newest"] == 7 and entries.count == [1001]
+    if entry[:4] != (7, 0, 1 << 64, _write.__code__) or type(entry[4]) is not int:
+        return False
+    if module["newest"] != 7 or entries.count != [1001] or write(leaf, frame, None) is not None:
+        return False
+    operand.payload = (other := np.full(5, 7, np.int16))[1:4]
+    return write(operand, frame, None) is operand.payload and other.tolist() == [7, 0, 0, 0, 7]
 
 
 TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {

@@ -3,7 +3,9 @@
 ``write``: f(tensor) -> the array of a tensor that may be overwritten at once, in order and in memory of its own or
 another's: no leaf that requires grad and no part of a family of views, while nothing watches | None where the caller
 has to look itself. f(array, frame) -> True after a write to all of an array that owns its memory was logged, as
-`common.tensor.write_log.log_write` does, where the memory has a log and the frame is the user's | None.
+`common.tensor.write_log.log_write` does, where the memory has a log and the frame is the user's | None. f(tensor, frame,
+None) -> True after zeros were written to all of such an array, and that was logged; the array if the caller has to log
+that itself | None, with nothing done, where f(tensor) is None, and for dtypes of no known size.
 
 Table: [log, dict of the module that has it, the name of its newest write there, the place that is everything, zero and
 the end of memory, offset of the count in a log's entry, offset of a tensor's family, table of ``apply``...].
@@ -18,7 +20,7 @@ CARRAY = 1281
 """Flags of numpy: in C order, aligned, writeable."""
 
 WRITE = f"""{APPLIED}
-PyDict_GetItem, PyDict_SetItem = C
+PyDict_GetItem, PyDict_SetItem, memset = C
 {"".join(f"{name} = {i}" + chr(10) for i, name in enumerate(_NAMES))}
 STATE = {len(_NAMES)}
 LIST_ITEMS = 3
@@ -72,13 +74,40 @@ def logged(table, state, array, frame, code):
     Py_DecRef(old)
     return share(Py_True)
 
+def note_write(table, state, array, frame):
+    code = PyFrame_GetCode(frame)
+    done = logged(table, state, array, frame, code)
+    Py_DecRef(code)
+    return done
+
+# bytes of an element by the number of its type, 0 for what is neither bool nor integer nor float
+def itemsize_of(number):
+    if number < 0 or number > FLOAT64:
+        return 0
+    return 1 if number < 3 else 2 if number < 5 else 4 if number < 7 or number == FLOAT32 else 8
+
+def zeroed(table, state, object, frame):
+    array = writable(table, state, object)
+    if array == Py_None:
+        return array
+    itemsize = itemsize_of(array[DESCR][DTYPE] >> 32)
+    if not itemsize:
+        Py_DecRef(array)
+        return none()
+    memset(array[DATA], 0, size_of(array) * itemsize)
+    done = note_write(table, state, array, frame)
+    if done == Py_None:
+        Py_DecRef(done)
+        return array
+    Py_DecRef(array)
+    return done
+
 def write(self, args, nargs):
     table = table_of(self)
     state = at(table, STATE)
     if nargs == 1:
         return writable(table, state, args[0])
-    code = PyFrame_GetCode(args[1])
-    done = logged(table, state, args[0], args[1], code)
-    Py_DecRef(code)
-    return done
+    if nargs == 3:
+        return zeroed(table, state, args[0], args[1])
+    return note_write(table, state, args[0], args[1])
 """

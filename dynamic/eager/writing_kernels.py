@@ -14,7 +14,7 @@ from itertools import count
 from math import prod
 from sys import _getframe
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from common.methods.in_place_functions import NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
 from common.random.draw_counts import refuse_draws
-from common.runtime.builtins import make_write
+from common.runtime.builtins import make_finder, make_write
 from common.runtime.call_text import MAX_INPUTS
 from common.tensor import boundary
 from common.tensor.base import Tensor, TensorBase, wrap
@@ -85,49 +85,83 @@ def _is_beside(x: np.ndarray, z: np.ndarray) -> bool:
     return z.flags.c_contiguous and ((x.base is None and z.base is None) or not np.may_share_memory(x, z))
 
 
+def _first_find(*given: Any) -> Any:
+    """Finds nothing, and makes the table for the first way that is stored."""
+    global find, _store
+    if len(given) > 2 and isinstance(given[0], _Way):
+        find, _store, _ = make_finder()
+        _store(*given)
+    return None
+
+
+#: ``find(calls, numbers, *arrays)``: the way of an in-place form for these numbers and forms of arrays, or None. To be
+#: called under its name in this module.
+find: Callable[..., Any] = _first_find
+_store: Callable[..., Any] = _first_find
+
+
+class _Way(NamedTuple):
+    """How an in-place form runs.
+
+    Attributes
+    ----------
+    run : ``run(*arrays)``; False where only the general way serves.
+    calls, numbers : what it was stored by, which stays alive with it.
+    """
+
+    run: Any
+    calls: Any
+    numbers: Any
+
+
 def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form of a function, with the general way behind it."""
     general = boundary.guarded(getattr(TensorBase, name), name)
     known: dict[Any, Any] = {}
     calls: dict[Any, int] = {}
+    tuples: dict[Any, Any] = {}
 
-    def meet(key: Any, operands: Sequence[Any], options: dict[str, Any]) -> Any:
-        met = calls[key] = calls.get(key, 0) + 1
-        if met < OFTEN:
-            if len(calls) > _LIMIT:
-                calls.clear()
-                known.clear()
-            return False
-        made = known[key] = _learnt(function, operands, options)
-        return made
+    def meet(arrays: Sequence[np.ndarray], numbers: Any, operands: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The way of a call that `find` does not know: it will know it from now on, if such a call has come often."""
+        key = (*[(x.shape, x.dtype) for x in arrays], numbers)
+        found = known.get(key)
+        if found is None:
+            calls[key] = met = calls.get(key, 0) + 1
+            if met < OFTEN:
+                if len(calls) > _LIMIT:
+                    calls.clear()
+                    known.clear()
+                    tuples.clear()
+                return False
+            found = known[key] = _Way(_learnt(function, operands, options), calls, numbers)
+        _store(found, calls, numbers, *arrays)
+        return found.run
 
-    def wide(x: np.ndarray, self: Any, *others: Any, **options: Any) -> Any:
+    def wide(x: np.ndarray, self: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
         recorded = None
         arrays: list[Any] = [x]
-        key: list[Any] = [x.shape, x.dtype]
-        for z in others:
+        numbers: Any = ()
+        for i, z in enumerate(others):
             if (kind := z.__class__) in KINDS:
                 if z._requires_grad and (recorded := _grad_enabled() if recorded is None else recorded):
                     return general(self, *others, **options)
-                arrays.append(z := z.payload)
-                key += z.shape, z.dtype
+                arrays.append(z.payload)
             elif kind is float or kind is int:
-                key += kind, z or repr(z)
+                numbers += i, kind, z or repr(z)
             else:
                 return general(self, *others, **options)
-        for name_ in options:
-            kind = (z := options[name_]).__class__
+        for name_, z in options.items():
+            kind = z.__class__
             if kind is not float and kind is not int:
                 return general(self, *others, **options)
-            key += name_, kind, z or repr(z)
-        run = known.get(where := tuple(key))
-        if run is None:
-            run = meet(where, (self, *others), options)
+            numbers += name_, kind, z or repr(z)
+        numbers = tuples.setdefault(numbers, numbers)
+        found = find(calls, numbers, *arrays)
+        run = meet(arrays, numbers, (self, *others), options) if found is None else found[0]
         if not run:
             return general(self, *others, **options)
-        alone = x.base is None
         for z in arrays:
-            if z is not x and not (alone and z.base is None and z.flags.c_contiguous) and not _is_beside(x, z):
+            if z is not x and not _is_beside(x, z):
                 return general(self, *others, **options)
         if run(*arrays) is NotImplemented:
             return general(self, *others, **options)
@@ -140,29 +174,23 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         x = write(self)
         if x is None and (x := _free(self)) is None:
             return general(self, *others, **options)
-        if not others and not options:
-            run = known.get((x.shape, x.dtype))
-            if run and run(x) is not NotImplemented:
-                if write(x, frame := _getframe(1)) is None:
-                    _log(x, frame)
-                return self
-        elif len(others) == 1 and not options:
-            other = others[0]
-            if other.__class__ in KINDS:
+        if not options and len(others) < 2:
+            found = z = None
+            if not others:
+                found = find(calls, (), x)
+            elif (other := others[0]).__class__ in KINDS and not (other._requires_grad and _grad_enabled()):
                 z = other.payload
-                run = known.get((x.shape, x.dtype, z.shape, z.dtype))
-                if run and x.base is None and z.base is None and x is not z and z.flags.c_contiguous:
-                    if not (other._requires_grad and _grad_enabled()) and run(x, z) is not NotImplemented:
-                        if write(x, frame := _getframe(1)) is None:
-                            _log(x, frame)
-                        return self
+                if x.base is None and z.base is None and x is not z and z.flags.c_contiguous:
+                    found = find(calls, (), x, z)
             elif (other.__class__ is float or other.__class__ is int) and other:
-                run = known.get((x.shape, x.dtype, other.__class__, other))
-                if run and run(x) is not NotImplemented:
+                if (numbers := tuples.get((0, other.__class__, other))) is not None:
+                    found = find(calls, numbers, x)
+            if found is not None and found[0]:
+                if (found[0](x) if z is None else found[0](x, z)) is not NotImplemented:
                     if write(x, frame := _getframe(1)) is None:
                         _log(x, frame)
                     return self
-        return wide(x, self, *others, **options)
+        return wide(x, self, others, options)
 
     method.__name__, method.__doc__ = name, general.__doc__
     method.__signature__ = inspect.signature(general)  # type: ignore[attr-defined]
@@ -254,16 +282,20 @@ def _kernel(line: OpLine, result: Any) -> Any:
         raise MoreThanFormsError
     letters = "".join(map(str, classes))
     dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
-    source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
-    call = kernels.compiled(source, "fused", False)
+    whole, tail = [operand for _, operand in program[0][1]], (*constants,)
+    if len(program) == 1 and whole == list(range(len(dtypes))):  # the kernel of the op itself, with no text of its own
+        call = kernels.general(program[0][0].name, tuple(dtypes), dtype, letters)
+    else:
+        source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
+        call = kernels.compiled(source, "fused", False)
 
     def run(*arrays: np.ndarray) -> None:
         call(*arrays, *constants, arrays[0], *ints)
 
     def run_two(x: np.ndarray, z: np.ndarray) -> None:
-        call(x, z, x, *ints)
+        call(x, z, *constants, x, *ints)
 
-    return run_two if len(tensors) == 2 and not constants else run
+    return run_two if len(tensors) == 2 else run
 
 
 def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -312,8 +344,22 @@ def _elements(x: np.ndarray, *given: Any) -> Any:
     return z if z is not x and z.shape == x.shape and z.dtype == x.dtype else None
 
 
+def _zeroing() -> Callable[..., Any]:
+    """`zero_`: by `write` alone where that is possible."""
+    general = _setting("zero_", _zero)
+
+    def zero_(self: Any, *given: Any) -> Any:
+        if given or (done := write(self, frame := _getframe(1), None)) is None:
+            return general(self, *given)
+        if done is not True:
+            _log(done, frame)
+        return self
+
+    return update_wrapper(zero_, general)
+
+
 METHODS: dict[str, Any] = {
-    "zero_": _setting("zero_", _zero), "fill_": _setting("fill_", _number), "copy_": _setting("copy_", _elements),
+    "zero_": _zeroing(), "fill_": _setting("fill_", _number), "copy_": _setting("copy_", _elements),
 }  # fmt: skip
 for _operator, _name in IN_PLACE.items():
     METHODS[f"{_name}_"] = _over(f"{_name}_", getattr(functional, _name))

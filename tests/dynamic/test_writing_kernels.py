@@ -230,3 +230,52 @@ def test_a_saved_value_that_was_overwritten_at_once_is_noticed():
     x.fill_(3.0)
     with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*test_writing_kernels"):
         y.backward()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
+def test_zeros_are_written_to_a_tensor_and_nowhere_else(dtype):
+    memory = np.ones((5, 6), dtype)
+    whole = tw.from_numpy(memory)
+    middle = whole[1:3]
+    for _ in range(OFTEN + 1):
+        version = whole._version
+        assert middle.zero_() is middle
+        assert whole._version == version + 1
+    assert memory.sum() == 18
+    assert not memory[1:3].any()
+    every_second = tw.from_numpy(memory)[:, ::2]
+    every_second.zero_()
+    assert memory.sum() == 9
+    alone = tw.ones(3, 4).to(whole.dtype)
+    version = alone._version
+    assert not alone.zero_().any()
+    assert alone._version == version + 1
+    assert tw.zeros(0, dtype=whole.dtype).zero_().shape == (0,)
+
+
+def test_zeros_are_no_way_around_what_a_write_is_refused_for():
+    leaf = tw.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.zero_()
+    assert leaf.tolist() == [1, 1, 1]
+    x = leaf * 2
+    y = x * x
+    x.zero_()
+    with pytest.raises(RuntimeError, match="modified"):
+        y.sum().backward()
+
+
+def test_ways_are_told_apart_by_values_and_types_of_numbers():
+    x = tw.zeros(3, 3)
+    for value in (2, 2.0, 0.0, -0.0, 1e-9, 2.5):
+        for _ in range(OFTEN + 2):
+            x.fill_(1.0)
+            x.div_(value) if value else x.mul_(value)
+            expected = 1 / value if value else value
+            assert x.tolist() == [[pytest.approx(expected, rel=1e-6, abs=0)] * 3] * 3
+            assert np.signbit(x.numpy()).all() == np.signbit(expected)
+    y = tw.arange(9.0).reshape(3, 3)
+    for _ in range(2):
+        for alpha in range(1, 400):  # more than are kept
+            x.zero_().add_(y, alpha=alpha)
+            assert x[2, 2].item() == 8 * alpha
