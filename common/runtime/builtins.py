@@ -116,7 +116,8 @@ def make_fixed(
     -------
     callable
         Returns the new array; None if it declines an operand, or if the kernel's status is not 0. A number is rounded
-        once, to a dtype that is floating point. The caller guarantees the shapes.
+        once, to a dtype that is floating point; an int may come for one of integers that has it. The caller guarantees
+        the shapes.
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")

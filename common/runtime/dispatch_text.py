@@ -2,7 +2,8 @@
 
 ``fixed``: f(*arrays) -> ndarray | None runs one kernel on operands of known forms; None, with nothing done, if one is
 not an exact, aligned ndarray of its dtype, or a large one that is not C-contiguous, or if the kernel's status is not 0.
-Where a 0-d array may come a number may, which a dtype of floats rounds once. The shapes are the caller's word. Table:
+Where a 0-d array may come a number may, which a dtype of floats rounds once, or an int that one of integers has. The
+shapes are the caller's word. Table:
 [inputs, kernel, result descr, result rank, address of scratch or 0, offset of the kernel's ints, inputs that may be
 numbers (a bit for each), offset of units' bytes, ints, elements or 0 where no units are shared, inputs' dtypes...,
 result dims..., ints..., bytes from a unit to the next in each operand and the result...].

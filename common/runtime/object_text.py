@@ -108,13 +108,26 @@ def put_int(object, place):
     place[0] = value
     return True
 
+UINT8 = 2
+INT64 = 7
 FLOAT32 = 11
 FLOAT64 = 12
 
-# whether an object is a number that a dtype of floats rounds once, which is then put into a cell
+# whether an object is an int that is within the range of a dtype of integers, which is then put into a cell
+def put_whole(object, number, cell):
+    if number < 1 or number > INT64 or not put_int(object, cell):
+        return False
+    value = cell[0]
+    bits = 8 if number < 3 else 16 if number < 5 else 32 if number < 7 else 64
+    if number == UINT8:
+        return value >= 0 and value < 256
+    return bits == 64 or (value >> (bits - 1)) == (value >> 63)
+
+# whether an object is a number that a dtype of floats rounds once, or an int that one of integers has, which is then
+# put into a cell
 def put_number(object, number, cell):
     if number != FLOAT32 and number != FLOAT64:
-        return False
+        return put_whole(object, number, cell)
     if has_type(object, PyFloat_Type):
         if number == FLOAT32:
             float32s(cell)[0] = to_float32(float64s(object)[NUMBER])

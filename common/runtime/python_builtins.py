@@ -84,7 +84,10 @@ def _in_order(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _number_as_array(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number as an operand of a dtype of floats; anything else as it is."""
+    """A number as an operand of a dtype of floats, or an int of one of integers that has it; anything else as it is."""
+    if dtype.kind in "iu" and type(value) is int:
+        info = np.iinfo(dtype)
+        return np.array(value, dtype) if info.min <= value <= info.max else value
     if dtype.kind != "f" or type(value) not in (int, float):
         return value
     try:

@@ -3,9 +3,9 @@
 ``write``: f(tensor) -> the array of a tensor that may be overwritten at once, in order and in memory of its own or
 another's: no leaf that requires grad and no part of a family of views, while nothing watches | None where the caller
 has to look itself. f(array, frame) -> True after a write to all of an array that owns its memory was logged, as
-`common.tensor.write_log.log_write` does, where the memory has a log and the frame is the user's | None. f(tensor, frame,
-None) -> True after zeros were written to all of such an array, and that was logged; the array if the caller has to log
-that itself | None, with nothing done, where f(tensor) is None, and for dtypes of no known size.
+`common.tensor.write_log.log_write` does, where the memory has a log and the frame is the user's | None. f(tensor,
+frame, None) -> True after zeros were written to all of such an array, and that was logged; the array if the caller has
+to log that itself | None, with nothing done, where f(tensor) is None, and for dtypes of no known size.
 
 Table: [log, dict of the module that has it, the name of its newest write there, the place that is everything, zero and
 the end of memory, offset of the count in a log's entry, offset of a tensor's family, table of ``apply``...].

@@ -282,8 +282,7 @@ def _kernel(line: OpLine, result: Any) -> Any:
         raise MoreThanFormsError
     letters = "".join(map(str, classes))
     dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
-    whole, tail = [operand for _, operand in program[0][1]], (*constants,)
-    if len(program) == 1 and whole == list(range(len(dtypes))):  # the kernel of the op itself, with no text of its own
+    if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
         call = kernels.general(program[0][0].name, tuple(dtypes), dtype, letters)
     else:
         source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)

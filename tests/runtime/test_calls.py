@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from common.compiler.compile import compile_kernel
+from common.evaluate import kernels
 from common.runtime import builtins, cpython_abi, object_text, python_builtins, trial
 from tests.compiler.kernels import ADD, ADD_LEFT, ADD_RIGHT, FAIL
 
@@ -348,3 +349,19 @@ def test_unknown_layouts_take_the_fallback(monkeypatch):
         monkeypatch.undo()
         builtins.is_native.cache_clear()
     assert isinstance(builtins.make_call(compile_kernel(FAIL, "test_fail")), type(len))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_ints_beside_integers_are_taken_where_the_dtype_has_them(make, dtype):
+    info, x = np.iinfo(dtype), np.arange(3, dtype=dtype)
+    same, left, right = (kernels.loop_address("add", (x.dtype,) * 2, x.dtype, k) for k in ("ff", "sf", "fs"))
+    add = make.make_elementwise((x.dtype,) * 2, x.dtype, same, left, right)
+    for value in (0, 1, info.min, info.max):
+        with np.errstate(over="ignore"):
+            expected = x + np.array([value], dtype)
+        for found in (add(x, value), add(value, x)):
+            assert found.dtype == x.dtype
+            assert found.tolist() == expected.tolist()
+    for value in (info.min - 1, info.max + 1, 10**30, 1.0, True):
+        assert add(x, value) in (None, -1)
+        assert add(value, x) in (None, -1)

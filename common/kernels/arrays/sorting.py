@@ -37,7 +37,8 @@ SHORT = 64
 """Below this size rows are compared by pairs or sorted by insertion: counting digits costs as much as 64 elements."""
 
 ABREAST = 16
-"""Rows that are sorted side by side; their keys and places take no more scratch than the counts of digits."""
+"""Rows that are sorted side by side; their keys and places take no more scratch than the counts of digits. Fewer rows
+are compared as so many, of which the others go nowhere: a loop of this length is one vector."""
 
 
 FEW = 16
@@ -90,7 +91,7 @@ def argsort_source(dtype: Any) -> str:
                     keys[places + j * {ABREAST} + k] = to_{key}(j)
             for j in range(1, n):
                 for i in range(j):
-                    for k in range(m):
+                    for k in range({ABREAST}):
                         after = to_{key}(keys[i * {ABREAST} + k] > keys[j * {ABREAST} + k])
                         keys[places + i * {ABREAST} + k] = to_{key}(keys[places + i * {ABREAST} + k] + after)
                         keys[places + j * {ABREAST} + k] = to_{key}(keys[places + j * {ABREAST} + k] - after)

@@ -13,7 +13,6 @@ import numpy as np
 from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import bool_, uint8
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.operators import as_operand
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same, same_shape
 from common.core.spec import numel
@@ -22,7 +21,6 @@ from common.ops._samples import away_from_zero, truth
 from common.ops.index.coordinates import index_get, index_set
 from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
-from common.ops.shape.cat import cat
 from common.ops.shape.view import expand, reshape
 from common.ops.sort.data_dependent import elements, positions
 from common.tensor.base import NUMBERS
@@ -175,8 +173,7 @@ def _scattered(x: Any, mask: Any, src: Any) -> Any:
     if not same(count, given) and count > given:
         return None
     chosen, row = _spread(mask, shape), reshape(src, -1)
-    place = compare.where(chosen, cumsum(chosen, 0) - 1, as_operand(given))
-    taken = index_get(cat([row, lift(np.zeros(1, src.dtype))]), (place,), 0)  # the last one is nobody's
+    taken = index_get(row, (cumsum(chosen, 0) - 1,), 0)  # what others than the chosen ones take is nobody's
     return reshape(compare.where(chosen, taken, _spread(x, shape)), shape)
 
 
