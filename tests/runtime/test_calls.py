@@ -10,6 +10,7 @@ import pytest
 
 from common.compiler.compile import compile_kernel
 from common.evaluate import kernels
+from common.ops import functional
 from common.runtime import builtins, cpython_abi, object_text, python_builtins, trial
 from tests.compiler.kernels import ADD, ADD_LEFT, ADD_RIGHT, FAIL
 
@@ -353,6 +354,7 @@ def test_unknown_layouts_take_the_fallback(monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
 def test_ints_beside_integers_are_taken_where_the_dtype_has_them(make, dtype):
+    assert functional.add  # kernels know the ops that are loaded
     info, x = np.iinfo(dtype), np.arange(3, dtype=dtype)
     same, left, right = (kernels.loop_address("add", (x.dtype,) * 2, x.dtype, k) for k in ("ff", "sf", "fs"))
     add = make.make_elementwise((x.dtype,) * 2, x.dtype, same, left, right)
