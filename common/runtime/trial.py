@@ -237,9 +237,9 @@ def _write(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     if module["newest"] != 7 or entries.count != [1001] or write(leaf, frame, None) is not None:
         return False
     other = np.full(5, 7, np.int16)
-    part = other[1:4]
-    setattr(operand, "payload", part)  # noqa: B010
-    return write(operand, frame, None) is part and other.tolist() == [7, 0, 0, 0, 7]
+    middle = other[1:4]
+    setattr(operand, "payload", middle)  # noqa: B010  a slot that only some fakes have
+    return write(operand, frame, None) is middle and other.tolist() == [7, 0, 0, 0, 7]
 
 
 TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {

@@ -55,7 +55,7 @@ def _filled_array(shape: Any, value: Any, dtype: Any) -> np.ndarray:
         found: np.ndarray = made_so()
         return found
     filled = _by_numpy(shape, value, dtype)
-    if kernels.MANY <= filled.size and filled.nbytes <= _CACHED:
+    if filled.size >= kernels.MANY and filled.nbytes <= _CACHED:
         if len(_fills) >= _LIMIT:
             _fills.clear()
         count = _fills[key] = (made_so or 0) + 1
