@@ -17,6 +17,8 @@ from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, st
 _LIMIT = 8192
 _LONG = 16
 """Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
+_MUCH = 8192
+"""Bytes of a row from which on the C library copies it as fast as a loop."""
 WORTH = 4096
 """Elements from which on a loop for rows at a distance is worth its compilation: fewer are copied in order."""
 _TURNED = 4096
@@ -115,7 +117,9 @@ def copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray
 def _way_of_copying(
     shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype
 ) -> Callable[[np.ndarray, np.ndarray], Any]:
-    """How arrays of one form are copied in order; numpy goes backwards, in steps, and across rows one by one."""
+    """How arrays of one form are copied in order; numpy goes backwards, in steps, and across rows one by one, and calls
+    the C library for each row.
+    """
     size = dtype.itemsize
     last, columns, many = strides[-1], shape[-1], prod(shape) >= WORTH
     if many and abs(last) != size and size in map(abs, strides) and not any(s % size for s in strides):
@@ -130,7 +134,8 @@ def _way_of_copying(
     if many and columns >= _LONG and last == -size and not any(s % size for s in strides):
         args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x, out, *args)
-    if many and columns >= _LONG and last in (2 * size, 3 * size, 4 * size):
+    of_numpy = last == size and columns * size > _MUCH
+    if many and columns >= _LONG and last in (size, 2 * size, 3 * size, 4 * size) and not of_numpy:
         lengths, apart = merge_dims(shape[:-1], strides[:-1])
         if len(lengths) <= 1 and not any(s % size for s in apart):
             steps = kernels.compiled(stepped_source(dtype, last // size), "stepped_rows")

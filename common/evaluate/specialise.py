@@ -196,10 +196,10 @@ def remembered(function: Run) -> Run:
     known: Any = None
 
     @wraps(function)
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         nonlocal known
-        if _memory is None:
-            return function(*arguments)
+        if _memory is None or named:
+            return function(*arguments, **named)
         if known is None:
             known = _memory()
         y = recalled(known, *arguments)

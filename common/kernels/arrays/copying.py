@@ -237,6 +237,7 @@ def arange_source(dtype: Any, floats: bool = False) -> str:
     name, target = _named(dtype)
     if floats:
         return f"""def arange_floats(bufs, args):
+    wide()
     out = buffer(bufs, 0, {name})
     start = float_of_bits(args[1])
     step = float_of_bits(args[2])

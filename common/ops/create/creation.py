@@ -190,7 +190,7 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else default_float()
     shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     wanted = dtype_or(dtype, by_value)
-    return made(full_, shape=shape, value=_held(fill_value, wanted), dtype=wanted)
+    return made(full_, shape=shape, value=held(fill_value, wanted), dtype=wanted)
 
 
 @cache
@@ -198,7 +198,7 @@ def _largest(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).max)
 
 
-def _held(value: bool | int | float, dtype: np.dtype) -> Any:
+def held(value: bool | int | float, dtype: np.dtype) -> Any:
     """A number as elements of a dtype hold it: floats are cut, negative ints wrap in unsigned ones.
 
     Raises
@@ -317,10 +317,17 @@ def _counted_floats(count: int, start: float, step: float, dtype: np.dtype) -> A
     """start + i step for i below `count`, as an array of a floating dtype; None if numbers might over- or underflow."""
     if dtype.kind != "f" or not step or not all(map(of_usual_size, (start, step, count * step))):
         return None
-    y = np.arange(count, dtype=np.float64)
-    y *= step
-    y += start
-    return y.astype(dtype, copy=False)
+    if count < kernels.MANY:
+        y = np.arange(count, dtype=np.float64)
+        y *= step
+        y += start
+        return y.astype(dtype, copy=False)
+    from common.kernels.arrays import copying
+
+    call, y = copying.arange(dtype, count, start, step), np.empty(count, dtype)
+    refuse_beyond_memory("arange", y.nbytes)
+    kernels.compiled(call.source, call.name)(y, *call.ints)
+    return y
 
 
 def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:

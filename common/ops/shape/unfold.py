@@ -9,6 +9,7 @@ import numpy as np
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer, normalize_dim
 from common.core.op import Op
+from common.evaluate.specialise import remembered
 from common.ops._define import view
 from common.ops._samples import join, one
 from common.ops.index.advanced_keys import along
@@ -57,6 +58,7 @@ unfold_: Op = view(
 )  # fmt: skip
 
 
+@remembered
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """All windows of a size along a dimension, as a view; what is in a window is the last dimension.
 
