@@ -187,6 +187,28 @@ def test_what_has_no_factors_is_left_to_python():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 4, 13, 31, 33])
+def test_matrices_that_are_not_positive_keep_what_scipy_leaves_of_them(n, dtype, calls):
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((9, n, n)).astype(dtype)
+    a[::3] = a[::3] @ a[::3].swapaxes(1, 2) + n * np.eye(n, dtype=dtype)
+    a[1], a[2, -1, -1], a[4, 0, 0] = 0, np.nan, np.inf
+    factors, infos = lapack.cholesky(a, "")
+    assert not infos[::3].any()
+    assert infos[1]
+    for engine in (dynamic.linalg.cholesky_ex, static.function(lambda a: tuple(static.linalg.cholesky_ex(a)))):
+        calls.clear()
+        found, info = engine(dynamic.tensor(a))
+        assert bool(calls) == (n > 31 or not small_systems.routine("dpotrf")[0])
+        assert_all_same_bits([found], [factors], f"{n} rows")
+        assert np.asarray(info).tolist() == infos.tolist()
+    residual = np.tril(factors[0]) @ np.tril(factors[0]).T - a[0]
+    assert np.abs(residual).max() < 1e-4 * n * n
+    with pytest.raises(LinAlgError, match=r"\(Batch element 1\)"):
+        dynamic.linalg.cholesky_ex(dynamic.tensor(a), check_errors=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 7, 31, 33])
 def test_the_eager_engine_calls_no_python_either(dtype, n, calls):
     """Whatever the layout of the matrices; larger ones are left to Python, which takes no copies."""

@@ -18,212 +18,13 @@ from common.compiler import llvm_engine
 from common.compiler.compile import load_ir
 from common.compiler.host_kernels import HostKernel
 from common.kernels.linalg import lapack
+from common.kernels.linalg import small_system_texts as texts
 
 MOST = 32
 """Most unknowns, and right sides, of a small system: both matrices lie on the stack."""
 
 _NAMES = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
 """How numpy's LAPACK may name a routine. In words of 64 bits a size is right for ints of 32 bits too."""
-
-_HEAD = """
-{routines}, {python} = C
-
-def {name}(status, scratch, bufs, ints):
-    matrix = room({words})
-    sides = room({words})
-    pivots = room({most})
-    sizes = room(6)
-    n = ints[{rows}]
-    count = {count}
-    if n < 1 or n > {least} or count < 1 or count > {most}:
-        return invoke({python}, status, scratch, bufs, ints)
-    sizes[0] = n
-    sizes[1] = count
-    batch = 1
-    for d in range({batch}):
-        batch *= ints[d]
-    for s in range(batch):
-        a = bufs[0] + s * n * n * {itemsize}
-        for i in range(n):
-            for j in range(n):
-                {wide}s(matrix)[j * n + i] = to_{wide}({elements}(a)[i * n + j])
-        sizes[2] = 0
-"""
-
-_SOLVE = """
-        b = bufs[1] + s * n * count * {itemsize}
-        for i in range(n):
-            for j in range(count):
-                float64s(sides)[j * n + i] = to_float64({elements}(b)[i * count + j])
-        dgesv(sizes, sizes + 8, matrix, sizes, pivots, sides, sizes, sizes + 16)
-        if sizes[2] != 0:
-            return invoke({python}, status, scratch, bufs, ints)
-        x = bufs[2] + s * n * count * {itemsize}
-        for i in range(n):
-            for j in range(count):
-                {elements}(x)[i * count + j] = to_{dtype}(float64s(sides)[j * n + i])
-        int32s(bufs[3])[s] = to_int32(0)
-"""
-
-_INVERSE = """
-        for i in range(n):
-            for j in range(n):
-                float64s(sides)[j * n + i] = to_float64(0)
-            float64s(sides)[i * n + i] = to_float64(1)
-        dgesv(sizes, sizes + 8, matrix, sizes, pivots, sides, sizes, sizes + 16)
-        if sizes[2] != 0:
-            return invoke({python}, status, scratch, bufs, ints)
-"""
-
-_INV = """
-        x = bufs[1] + s * n * n * {itemsize}
-        for i in range(n):
-            for j in range(n):
-                {elements}(x)[i * n + j] = to_{dtype}(float64s(sides)[j * n + i])
-        int32s(bufs[2])[s] = to_int32(0)
-"""
-
-_COFACTORS = """
-        largest = to_float64(0)
-        most = to_float64(0)
-        for i in range(n * n):
-            size = abs(to_float64({elements}(a)[i]))
-            if size > largest:
-                largest = size
-            size = abs(float64s(sides)[i])
-            if size > most:
-                most = size
-        float64s(matrix)[0] = total
-        twingrad_exp(matrix)
-        size = float64s(matrix)[0]
-        bound = to_float64({root})
-        for i in range(3):
-            bound = bound * bound
-        if not (largest * most <= to_float64({spread}) and size * bound >= to_float64(1) and size * most <= bound):
-            return invoke({python}, status, scratch, bufs, ints)
-        det = sign * size
-        x = bufs[1] + s * n * n * {itemsize}
-        for i in range(n * n):
-            {elements}(x)[i] = to_{dtype}(det * float64s(sides)[i])
-"""
-"""The inverse lies by columns, so in this order it is transposed."""
-
-_FINITE = """
-        for i in range(n * n):
-            if float64s(matrix)[i] - float64s(matrix)[i] != to_float64(0):
-                return invoke({python}, status, scratch, bufs, ints)
-        sizes[3] = 78
-        sizes[5] = {work}
-        values = sides + {work} * 8
-"""
-"""78 is the letter N: no vectors."""
-
-_EIGENVALUES = """
-        sizes[4] = {triangle}
-        dsyevd(sizes + 24, sizes + 32, sizes, matrix, sizes, values, sides, sizes + 40, pivots, sizes + 8, sizes + 16)
-"""
-
-_SINGULAR_VALUES = """
-        of = sizes + 8
-        whole = values + {most} * 8
-        info = sizes + 16
-        dgesdd(sizes + 24, sizes, sizes, matrix, sizes, values, sides, of, sides, of, sides, sizes + 40, whole, info)
-"""
-
-_VALUES = """
-        if sizes[2] != 0:
-            return invoke({python}, status, scratch, bufs, ints)
-        for i in range(n):
-            {elements}(bufs[1] + s * n * {itemsize})[i] = to_{dtype}(float64s(values)[i])
-"""
-
-_CHOLESKY = """
-        sizes[3] = 76
-        dpotrf(sizes + 24, sizes, matrix, sizes, sizes + 16)
-        if sizes[2] != 0:
-            return invoke({python}, status, scratch, bufs, ints)
-        x = bufs[1] + s * n * n * {itemsize}
-        for i in range(n):
-            for j in range(n):
-                {elements}(x)[i * n + j] = to_{dtype}(0)
-            for j in range(i + 1):
-                {elements}(x)[i * n + j] = to_{dtype}(float64s(matrix)[j * n + i])
-        int32s(bufs[2])[s] = to_int32(0)
-"""
-"""76 is the letter L: the lower triangle."""
-
-_QR = """
-        sizes[3] = n * {most}
-        dgeqrf(sizes, sizes, matrix, sizes, pivots, sides, sizes + 24, sizes + 16)
-        x = bufs[2] + s * n * n * {itemsize}
-        for i in range(n):
-            for j in range(n):
-                value = float64s(matrix)[j * n + i] if j >= i else to_float64(0)
-                {elements}(x)[i * n + j] = to_{dtype}(value)
-        dorgqr(sizes, sizes, sizes, matrix, sizes, pivots, sides, sizes + 24, sizes + 16)
-        x = bufs[1] + s * n * n * {itemsize}
-        for i in range(n):
-            for j in range(n):
-                {elements}(x)[i * n + j] = to_{dtype}(float64s(matrix)[j * n + i])
-"""
-
-_FACTORS = """
-        dgetrf(sizes, sizes, matrix, sizes, pivots, sizes + 16)
-        if sizes[2] != 0:
-            return invoke({python}, status, scratch, bufs, ints)
-"""
-
-_DIAGONAL = """
-        sign = to_float64(1)
-        for i in range(n):
-            if {pivots}(pivots)[i] != i + 1:
-                sign = to_float64(0) - sign
-        total = to_float64(0)
-        for i in range(n):
-            place = matrix + (i * n + i) * 8
-            if float64s(place)[0] < to_float64(0):
-                sign = to_float64(0) - sign
-                float64s(place)[0] = to_float64(0) - float64s(place)[0]
-            twingrad_log(place)
-            total = total + float64s(place)[0]
-"""
-
-_SLOGDET = """
-        {elements}(bufs[1])[s] = to_{dtype}(sign)
-        {elements}(bufs[2])[s] = to_{dtype}(total)
-"""
-
-_DET = """
-        float64s(matrix)[0] = total
-        twingrad_exp(matrix)
-        {elements}(bufs[1])[s] = to_{dtype}(sign * float64s(matrix)[0])
-"""
-
-_TRIANGULAR = """
-        b = bufs[1] + s * n * count * {itemsize}
-        x = bufs[2] + s * n * count * {itemsize}
-        for i in range(n * count):
-            {elements}(sides)[i] = {elements}(b)[i]
-        for i in range(n):
-            for j in range(n):
-                {elements}(matrix)[i * n + j] = {elements}(a)[i * n + j]
-        sizes[2] = 82
-        sizes[3] = {triangle}
-        sizes[4] = 78
-        sizes[5] = {diagonal}
-        {elements}(pivots)[0] = to_{dtype}(1)
-        of = sizes + 8
-        {trsm}(sizes + 16, sizes + 24, sizes + 32, sizes + 40, of, sizes, pivots, matrix, sizes, sides, of)
-        for i in range(n * count):
-            {elements}(x)[i] = {elements}(sides)[i]
-"""
-"""By columns x is its transpose, so the matrix stands at the right (R) and is not transposed (N)."""
-
-_END = """
-    status[0] = 0
-    return 0
-"""
-
 
 @cache
 def routine(name: str) -> tuple[int, str]:
@@ -241,11 +42,11 @@ def routine(name: str) -> tuple[int, str]:
 
 @cache
 def _of_scipy(name: str) -> int:
-    """The address of a routine of the BLAS that SciPy calls; 0 if it cannot be told."""
+    """The address of a routine of the BLAS or the LAPACK that SciPy calls; 0 if it cannot be told."""
     try:
-        from scipy.linalg import cython_blas
+        from scipy.linalg import cython_blas, cython_lapack
 
-        capsule = cython_blas.__pyx_capi__[name]
+        capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
     except (ImportError, AttributeError, KeyError):
         return 0
     get_name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
@@ -288,7 +89,7 @@ def _source(
 ) -> str:  # fmt: skip
     """The text of a kernel with one matrix of n rows, and `count` right sides, per item of a batch."""
     dtype, dims = kernel.buffers[0]
-    return (_HEAD + body + _END).format(
+    return (texts.HEAD + body + texts.END).format(
         python=python, name=kernel.name, routines=", ".join(routines), most=MOST, least=least, words=MOST * MOST,
         rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize, dtype=dtype.name,
         elements=f"{dtype.name}s", wide=wide, **more,
@@ -304,59 +105,71 @@ def solve(kernel: HostKernel, python: str) -> str:
     """
     if not _defined("dgesv", routine("dgesv")[0]):
         return ""
-    return _source(kernel, python, _SOLVE, ["dgesv"], f"ints[{2 * kernel.buffers[0][1] - 1}]")
+    return _source(kernel, python, texts.SOLVE, ["dgesv"], f"ints[{2 * kernel.buffers[0][1] - 1}]")
 
 
 def inv(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.inv`, as `solve`."""
     if not _defined("dgesv", routine("dgesv")[0]):
         return ""
-    return _source(kernel, python, _INVERSE + _INV, ["dgesv"], "n")
+    return _source(kernel, python, texts.INVERSE + texts.INV, ["dgesv"], "n")
 
 
 def eigvalsh(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.eigvalsh`, as `solve`."""
-    return _values(kernel, python, "dsyevd", _EIGENVALUES, triangle=ord("U" if kernel.words[0] == "U" else "L"))
+    return _values(kernel, python, "dsyevd", texts.EIGENVALUES, triangle=ord("U" if kernel.words[0] == "U" else "L"))
 
 
 def svdvals(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.svdvals`, as `solve`, for square matrices."""
-    return _values(kernel, python, "dgesdd", _SINGULAR_VALUES, f"1 + (n - ints[{kernel.buffers[0][1] - 2}]) * {MOST}")
+    return _values(kernel, python, "dgesdd", texts.SINGULAR_VALUES, _one_if_square(kernel))
+
+
+def _one_if_square(kernel: HostKernel) -> str:
+    """A count of right sides that is right for square matrices alone."""
+    return f"1 + (n - ints[{kernel.buffers[0][1] - 2}]) * {MOST}"
 
 
 def _values(kernel: HostKernel, python: str, name: str, body: str, count: str = "1", **more: Any) -> str:
     if not _defined(name, routine(name)[0]):
         return ""
-    return _source(kernel, python, _FINITE + body + _VALUES, [name], count, work=700, **more)
+    return _source(kernel, python, texts.FINITE + body + texts.VALUES, [name], count, work=700, **more)
 
 
 def cholesky(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.cholesky`, as `solve`: of what that leaves to numpy."""
+    """Native source of `common.kernels.linalg.lapack.cholesky`, as `solve`: of what that leaves to numpy, and where
+    nobody is told of failures.
+    """
+    (dtype, _), (user,) = kernel.buffers[0], kernel.words
     if not _defined("dpotrf", routine("dpotrf")[0]):
         return ""
-    return _source(kernel, python, _CHOLESKY, ["dpotrf"], least=MOST - 1)
+    potrf = "spotrf" if dtype == np.float32 else "dpotrf"
+    if user or not _defined(f"{potrf}_of_scipy", _of_scipy(potrf)):
+        return _source(kernel, python, texts.CHOLESKY.replace("{failed}", texts.RAISED), ["dpotrf"], least=MOST - 1)
+    body, names = texts.CHOLESKY.replace("{failed}", texts.FAILED.strip()), ["dpotrf", f"{potrf}_of_scipy"]
+    return _source(kernel, python, body, names, least=MOST - 1, potrf=names[1])
 
 
 def qr(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.qr`, as `solve`, for square matrices."""
     if not (_defined("dgeqrf", routine("dgeqrf")[0]) and _defined("dorgqr", routine("dorgqr")[0])):
         return ""
-    return _source(kernel, python, _QR, ["dgeqrf", "dorgqr"], f"1 + (n - ints[{kernel.buffers[0][1] - 2}]) * {MOST}")
+    return _source(kernel, python, texts.QR, ["dgeqrf", "dorgqr"], _one_if_square(kernel))
 
 
 def slogdet(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.slogdet`, as `solve`."""
-    return _by_factors(kernel, python, "dgetrf", _FACTORS + _DIAGONAL + _SLOGDET, ["log"])
+    return _by_factors(kernel, python, "dgetrf", texts.FACTORS + texts.DIAGONAL + texts.SLOGDET, ["log"])
 
 
 def det(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.det`, as `solve`."""
-    return _by_factors(kernel, python, "dgetrf", _FACTORS + _DIAGONAL + _DET, ["log", "exp"])
+    return _by_factors(kernel, python, "dgetrf", texts.FACTORS + texts.DIAGONAL + texts.DET, ["log", "exp"])
 
 
 def cofactors(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.cofactors`, as `solve`, where the inverse has all its digits."""
-    body, limits = _INVERSE + _DIAGONAL + _COFACTORS, {"spread": lapack.SPREAD, "root": lapack.ROOT}
+    body, limits = texts.INVERSE + texts.DIAGONAL + texts.COFACTORS, {"spread": lapack.SPREAD, "root": lapack.ROOT}
     return _by_factors(kernel, python, "dgesv", body, ["log", "exp"], "n", **limits)
 
 
@@ -380,7 +193,7 @@ def solve_triangular(kernel: HostKernel, python: str) -> str:
     if not _defined(trsm, _of_scipy(trsm)):
         return ""
     return _source(
-        kernel, python, _TRIANGULAR, [trsm], f"ints[{2 * dims - 1}]", wide=dtype.name, trsm=trsm,
+        kernel, python, texts.TRIANGULAR, [trsm], f"ints[{2 * dims - 1}]", wide=dtype.name, trsm=trsm,
         triangle=ord("L" if upper else "U"), diagonal=ord("U" if unitriangular else "N"),
     )  # fmt: skip
 
