@@ -17,8 +17,7 @@ call                                      meaning
 ``panel_width(a)``, ``panel_height(a)``    how many columns and rows panels have here; no bit depends on it
 ``first_maximum(buf, offset, n)``          where the maximum is: the first one, or the last NaN
 ``sums_of_windows_1_2``, ...                 see `common.kernels.arrays.window_rows_code`
-``copy_windows``, ``add_windows``, ...      see `common.kernels.arrays.window_code`
-``lay_windows(x, i, to, j, ...)``          see `common.kernels.arrays.laid_windows`
+``copy_windows``, ``lay_windows``, ...      see `common.kernels.arrays.window_code`
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ``there_are_helpers(a)``                   whether `share_parts` may be called
@@ -60,7 +59,7 @@ NAMESPACE: dict[str, Any] = {
         define_rows("panel_width", "t", made_in("gemm_code", "panel_width"), apart=False)._replace(result="word"),
         define_rows("panel_height", "t", made_in("gemm_code", "panel_height"), apart=False)._replace(result="word"),
         define_rows("copy_windows", "bibiiiiiiii", made_in("window_code", "copy_windows")),
-        define_rows("lay_windows", "bibiiiiiiiiiiiiii", made_in("laid_windows", "lay_windows")),
+        define_rows("lay_windows", "bibiiiiiiiiiiiiii", made_in("window_code", "lay_windows")),
         define_rows("add_windows", "bibiiiiiii", made_in("window_code", "add_windows")),
         define_rows("add_products", "bibibiiiiiii", made_in("window_code", "add_products")),
         define_rows("fuse_windows", "bibibiiiiiiii", made_in("window_code", "fuse_windows")),

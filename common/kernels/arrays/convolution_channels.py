@@ -20,10 +20,11 @@ __all__ = [
 
 _FEWEST, _PLANES = 32, 16
 """Channels of the result, and of an image, from which on it pays."""
+_MOST = 768
+"""Windows of an image up to which it pays: more have few next to the edge, and sums that leave the caches."""
 _UNUSED = 16
 """One lane of so many may be left unused."""
-_LONG = 96
-"""Channels of the result from which on it pays for the gradient: sums of fewer take as long as what is around them."""
+
 
 def scratch_of_channels(o: Any, inner: Any, dtype: Any) -> Any:
     """Return the elements of scratch of the weights of a group, in panels, and of a table of places."""
@@ -36,7 +37,7 @@ def _enough(x: str, lanes: str, planes: str, part: bool) -> str:
     beside = beside and (n * groups % {PARTS} == 0 or n * groups >= {4 * PARTS})
 """
     return f"""beside = {is_flat("sh * sw == 1")}
-{threads}beside = beside and {lanes} >= {_FEWEST} and {planes} >= {_PLANES}
+{threads}beside = beside and {lanes} >= {_FEWEST} and {planes} >= {_PLANES} and lay <= {_MOST}
 beside = beside and (({lanes} + 15) // 16 * 16 - {lanes}) * {_UNUSED} <= {lanes}
 pitch = ({lanes} + 15) // 16 * 16 + 16
 """
@@ -138,8 +139,8 @@ _BIASED = """                for j in range(min(16, o - r)):
 
 def sizes_of_input(part: bool) -> str:
     """The same of the gradient with respect to x, which adds up one place of all windows after the other."""
-    return f"""{_enough("g", "c", "o", part)}beside = beside and o >= {_LONG} and o <= {DEEP}
-beside = beside and w % height == 0 and (kw - 1) * dw <= pw + 1
+    return f"""{_enough("g", "c", "o", part)}beside = beside and o <= {DEEP} and w % height == 0
+beside = beside and (kw - 1) * dw <= pw + 1
 most = {COPIED} // (plane * pitch)
 beside = beside and most > 0
 """

@@ -118,12 +118,8 @@ def padded(to: str) -> str:
     """
     return f"""above = min(max(-top, 0), lines)
 below = max(min(h - top, lines), above)
-for channel in range(c):
-    place = ((image * groups + group) * c + channel) * plane + (top + above) * w - pw
-    at = {to} + channel * lines * wp
-    copy_windows(x, 0, s, at, 0, 0, wp, 1, above, 0, wp)
-    copy_windows(x, place, s, at + above * wp, pw, pw + w, wp, 1, below - above, w, wp)
-    copy_windows(x, 0, s, at + below * wp, 0, 0, wp, 1, lines - below, 0, wp)
+place = (image * groups + group) * c * plane + top * w - pw
+lay_windows(x, place, s, {to}, -pw, w, wp, 1, 1, 1, above, below, lines, w, lines * wp, c, plane)
 """
 
 

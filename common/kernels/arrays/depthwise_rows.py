@@ -178,10 +178,8 @@ if finite and {is_flat("sh * sw == 1")} and rows > 0:
             top = first_row + ph - above
             begin = min(max(-top, 0), lines)
             end = max(min(oh - top, lines), begin)
-            e = (image * groups + group) * lay + (top + begin) * ow + pw - before
-            copy_windows(g, 0, s, a, 0, 0, wp, 1, begin, 0, wp)
-            copy_windows(g, e, s, a + begin * wp, before - pw, before - pw + ow, wp, 1, end - begin, ow, wp)
-            copy_windows(g, 0, s, a + end * wp, 0, 0, wp, 1, lines - end, 0, wp)
+            e = (image * groups + group) * lay + top * ow + pw - before
+            lay_windows(g, e, s, a, pw - before, ow, wp, 1, 1, 1, begin, end, lines, ow, 0, 1, 0)
             from_ = a + above * wp + before
             dy = before - dh * wp
             for channel in range(c):

@@ -47,8 +47,48 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        x, to, first, last, length, step, count, down, deeper = function.args
+        *before, count, down, deeper = function.args
+        b.call(_copied(module, kind), [*before, word(0), count, count, down, deeper])
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"copy_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 7], define)
+
+
+def lay_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, to, v, w, length, step, shift, shifts, from, until, lines, down, line, planes, plane)``: planes.
+
+    Each is copied: it has `lines` rows of `length` windows, and that `shifts` times, `line` elements apart:
+    ``to[(c * shifts + i) * line + r * length + t] = x[c * plane + r * down + i * shift + t * step]``
+    where from <= r < until and 0 <= v + i * shift + t * step < w, else 0.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        x, to, v, w, length, step, shift, shifts, from_, until, lines, down, line, planes, plane = function.args
+        with ForLoop(b, shifts, 1) as i:
+            moved = b.mul(i.index, shift)
+            reached = (b.sub(b.add(bound, step), b.add(b.add(v, moved), word(1))) for bound in (word(0), w))
+            first, last = (b.sdiv(b.select(b.icmp_signed(">", y, word(0)), y, word(0)), step) for y in reached)
+            with ForLoop(b, planes, 1) as c:
+                source = b.gep(x, [b.add(b.mul(c.index, plane), moved)])
+                into = b.gep(to, [b.mul(b.add(b.mul(c.index, shifts), i.index), line)])
+                copied = _copied(module, kind)
+                b.call(copied, [source, into, first, last, length, step, from_, until, lines, down, length])
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"lay_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 13], define)
+
+
+def _copied(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (x, to, first, last, length, step, from, until, count, down, deeper)``: zeros unless from <= r < until."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("alwaysinline")
+        x, to, first, last, length, step, from_, until, count, down, deeper = function.args
         width = tile(kind).width
+        nothing = zero(ir.VectorType(kind, width))
 
         def vectors(apart_by: int) -> None:
             with ForStrips(b, length, width) as (t, there):
@@ -56,9 +96,12 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
                 masks = inside(b, width, apart_by, b.sub(first, t), b.sub(last, t))
 
                 def rows(store: Callable[[ir.Value, ir.Value], None]) -> None:
-                    with ForLoop(b, count, 1) as each:
-                        line = b.gep(source, [b.mul(each.index, down)])
-                        store(loaded(b, line, masks, kind, width), b.gep(into, [b.mul(each.index, deeper)]))
+                    for start, stop, copies in ((word(0), from_, False), (from_, until, True), (until, count, False)):
+                        with ForLoop(b, b.sub(stop, start), 1) as each:
+                            r, lanes = b.add(start, each.index), nothing
+                            if copies:
+                                lanes = loaded(b, b.gep(source, [b.mul(r, down)]), masks, kind, width)
+                            store(lanes, b.gep(into, [b.mul(r, deeper)]))
 
                 some = first_lanes(b, width, there)
                 with b.if_else(b.icmp_signed("==", there, word(width))) as (whole, cut):
@@ -69,18 +112,20 @@ def copy_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
 
         def one_by_one() -> None:
             with ForLoop(b, count, 1) as each, ForLoop(b, length, 1) as lane:
-                t, line = lane.index, b.gep(x, [b.mul(each.index, down)])
-                into = b.gep(to, [b.add(b.mul(each.index, deeper), t)])
+                r, t = each.index, lane.index
+                into = b.gep(to, [b.add(b.mul(r, deeper), t)])
                 b.store(zero(kind), into, align=align(kind))
-                with b.if_then(b.and_(b.icmp_signed(">=", t, first), b.icmp_signed("<", t, last))):
-                    element = b.load(b.gep(line, [b.mul(t, step)]), align=align(kind), typ=kind)
-                    b.store(element, into, align=align(kind))
+                there = b.and_(b.icmp_signed(">=", r, from_), b.icmp_signed("<", r, until))
+                within = b.and_(b.icmp_signed(">=", t, first), b.icmp_signed("<", t, last))
+                with b.if_then(b.and_(there, within)):
+                    place = b.gep(x, [b.add(b.mul(r, down), b.mul(t, step))])
+                    b.store(b.load(place, align=align(kind), typ=kind), into, align=align(kind))
 
         by_step(b, step, vectors, one_by_one)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"copy_windows.{kind}", _VOID, [pointer, pointer, *[WORD] * 7], define)
+    return internal(module, f"copied.{kind}", _VOID, [pointer, pointer, *[WORD] * 9], define)
 
 
 def add_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
