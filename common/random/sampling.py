@@ -7,6 +7,8 @@ functions; none of them has a gradient. Parameters that are tensors are looked a
 from __future__ import annotations
 
 import math
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,16 @@ from common.core.shapes import unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers
-from common.random.weighted import chosen, chosen_at_once
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
 __all__ = ["METHODS", "bernoulli", "multinomial", "normal"]
+
+
+@cache
+def _kernels(module: str) -> Any:
+    """A module of kernels for draws, loaded by the first of them."""
+    return import_module(f"common.random.{module}")
 
 
 def normal(
@@ -147,7 +154,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     tensor([1, 1])
     """
     if replacement and type(num_samples) is int and num_samples > 0 and type(x.payload) is np.ndarray:
-        if (found := chosen_at_once(x.payload, num_samples, generator)) is not None:
+        if (found := _kernels("weighted").chosen_at_once(x.payload, num_samples, generator)) is not None:
             return lift(found)
     if x.dtype.kind != "f":
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
@@ -168,7 +175,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     least = 1 if replacement else count
     if type(x.payload) is np.ndarray and not mode.tracing:
         _require_weights(x, least)
-        return lift(chosen(x.payload.astype(float64), count, replacement, generator))
+        return lift(_kernels("weighted").chosen(x.payload.astype(float64), count, replacement, generator))
     with mode.no_grad():
         if isinstance(x.payload, np.ndarray):
             _require_weights(x, least)
@@ -270,6 +277,8 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
         first, last = given["from"], given["to"]
     if not first <= last:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
+    if _kernels("fills").drawn_over(self, "uniform", last - first, first, generator):
+        return self
     drawn_by(into=self)
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
     return assign(self, u if (first, last) == (0, 1) else u * (last - first) + first, "uniform")
@@ -278,6 +287,8 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
 def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers from a normal distribution, ``z std + mean``; errors as in `uniform_`, and std < 0."""
     _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
+    if _kernels("fills").drawn_over(self, "normal", std, mean, generator):
+        return self
     drawn_by(into=self)
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
     return assign(self, (z if std == 1 else z * std) + mean, "normal")
