@@ -30,8 +30,10 @@ _FEWEST = 24
 """Channels of the result from which on lanes are channels: fewer are not long enough."""
 _TURNED = 4
 """Panels of windows that are gathered before they are transposed."""
-_LONG = 512
-"""Windows of all images from which on it pays to transpose the gradient of the weights in the end."""
+_LONG, _SHORT, _SMALL = 512, 64, 2**18
+"""Windows of all images from which on it pays to transpose the gradient of the weights in the end, of many weights and
+of fewer, and how many those are: a second-level cache holds them.
+"""
 _LINE = DEEP + 16
 """Elements from one gathered row to the next: not a power of 2, whose multiples share a few sets of every cache."""
 
@@ -73,7 +75,7 @@ lines = rows + reach
 line = (copies * lines * length + 15) // 16 * 16 + 16
 most = min(n, ({DEEP - 2} + lay) // lay + 1)
 few_ = {COPIED - 16 * WIDTH} // (most * shifts * line) // 8 * 8
-fits = c >= 8 and o >= {_FEWEST} and n * lay >= {_LONG} and few_ > 0
+fits = c >= 8 and o >= {_FEWEST} and n * lay >= ({_SHORT} if o * inner <= {_SMALL} else {_LONG}) and few_ > 0
 fits = fits and {is_flat("sw > 0")}
 flag = groups * inner * pitch
 {"" if part else finite}"""
