@@ -32,14 +32,17 @@ import numpy as np
 from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store, replaced, text
 from common.core.op import REGISTRY
 from common.core.sizes import hint
+from common.core.spec import numel
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.kernel_memory import Scratch
 
 ROWS = 16
 """Rows of a block: lanes of the widest vectors of float32."""
-COLUMNS = range(33, 513)
+COLUMNS = range(9, 513)
 """Elements of a row: rows of fewer go by vectors (`static.lowering.codegen.short_rows`); of more, a number of a row
 takes a small part of the time, and a block of rows leaves the nearest cache."""
+WRITTEN_COLUMNS, WRITTEN_ROWS = 33, 256
+"""Rows of fewer elements go by vectors too if they are as many as this, one after the other."""
 FEWEST_ROWS = 4 * ROWS
 MOST_KEPT = 8
 """Numbers of a row that are kept from one loop to the next."""
@@ -142,7 +145,11 @@ class _Phases:
 
 def in_blocks(nest: Nest, body: list[Any]) -> Loop | None:
     """The innermost row loop, around the statements of a row, by blocks; None if that does not pay."""
-    if nest.inner is None or hint(nest.inner) not in COLUMNS or hint(nest.rows[-1]) < FEWEST_ROWS:
+    if nest.inner is None or hint(nest.inner) not in COLUMNS or hint(nest.rows[-1]) < ROWS:
+        return None
+    if hint(numel(tuple(nest.rows))) < FEWEST_ROWS:
+        return None
+    if hint(nest.inner) < WRITTEN_COLUMNS and hint(nest.rows[-1]) >= WRITTEN_ROWS:
         return None
     if not any(isinstance(s, Let) and _is_costly(s) for s in body):
         return None

@@ -30,17 +30,11 @@ Rows of more elements than close steps serve are turned before, some rows at a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
-
-import numpy as np
 
 from common.compiler.close_steps import CLOSE
 from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run
 from common.core.numerics import LANES
-from common.core.op import CHOOSE, EQUAL
-from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.kernels.arrays.reducers import REDUCERS, SUM
@@ -48,21 +42,18 @@ from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.close_elements import close_form
 from static.lowering.codegen.loop_nest import LONG, MANY, InnerNest, Nest
+from static.lowering.codegen.row_stages import is_cheap
+from static.lowering.codegen.written_rows import WrittenOut
 from static.lowering.groups import Group
 from static.lowering.ir.items import (
     ONE_OF_ROW,
     Access,
     ArrayBuffer,
-    Const,
     Item,
-    Operand,
-    Sizes,
-    is_literal,
-    make_access,
     size_key,
-    sizes_key,
 )
 from static.lowering.ir.kernel_memory import Scratch
+from static.lowering.memory.overlapping_parts import FEWEST_ROWS as FEWEST_WITH_PARTS
 
 MOST_COLUMNS = 2 * LANES
 """Elements of a row that is written out: the code grows with them."""
@@ -93,7 +84,8 @@ def build_rows(group: Group, escaping: set[int]) -> Built:
         return built
     kernel, nest = built.kernel, built.nest
     many = bool(nest.rows) and hint(nest.rows[-1]) >= LONG and hint(numel(nest.dims)) >= MANY
-    long = kernel.long or COSTLY * many
+    costly = many and not all(map(is_cheap, group.items))
+    long = kernel.long or COSTLY * costly
     written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], long)
     return Built(written, built.nest, built.head, built.cut)
 
@@ -102,27 +94,42 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     """The form for short rows, under the condition that they are; None if they are not, or cannot be written out."""
     if nest.inner is None or not nest.rows or nest.inner_run is None:
         return None
-    columns = hint(nest.inner)
-    start = nest.inner_run[0]
-    if not 2 <= columns <= MOST_COLUMNS or hint(nest.rows[-1]) < FEWEST_ROWS:
+    start = _first_of_parts(group) or nest.inner_run[0]
+    inside = any(bounds.dim >= start for item in group.items for access in item.accesses for bounds in access.parted)
+    columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
+    last = hint(nest.rows[-1]) if start == nest.inner_run[0] else rows
+    if not 2 <= columns <= MOST_COLUMNS or last < (FEWEST_WITH_PARTS if inside else FEWEST_ROWS):
         return None
     reduced = any(item.kind == "rows" for item in group.items)
-    if columns >= LANES // 2 and not (reduced and hint(nest.rows[-1]) >= LANES):  # half a vector holds such a row
+    if columns >= LANES // 2 and not inside and not (reduced and last >= LANES):  # half a vector holds such a row
         return None
     turned = columns > CLOSE
-    if turned and (hint(nest.rows[-1]) < FEWEST_TURNED or any(item.kind == "cols" for item in group.items)):
+    if turned and (last < FEWEST_TURNED or any(item.kind == "cols" for item in group.items)):
         return None
-    if turned and any(access.in_pieces for item in group.items for access in item.accesses):
+    if turned and any(x.dim < start for item in group.items for access in item.accesses for x in access.parted):
         return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
-    written = _WrittenOut(group, escaping, start, nest.inner, columns)
+    written = WrittenOut(group, escaping, start, numel(group.dims[start:]), columns, start == nest.inner_run[0])
     if len(written.items) > MOST_ITEMS:
         return None
-    condition = f"{nest.size(nest.inner)} == {columns}"
+    sizes = [] if written.is_run else [n for n in written.tail if type(n) is not int]
+    certain = {size_key(n): n for n in [*(sizes or [written.inner]), *written.bounds]}.values()
+    condition = " and ".join(f"{nest.size(n)} == {hint(n)}" for n in certain)
     own = _ShortNest(written, nest)
     body = own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
     return If(condition, [*body, Return("0")])
+
+
+def _first_of_parts(group: Group) -> int | None:
+    """The first dimension that is written out where operands lie in parts of several small ones; None elsewhere."""
+    if any(item.kind != "map" or item.at is not None for item in group.items):
+        return None
+    parted = {x.dim for item in group.items for access in item.accesses for x in access.parted}
+    start = len(group.dims)
+    while start > 1 and hint(numel(group.dims[start - 1 :])) <= MOST_COLUMNS:
+        start -= 1
+    return min((dim for dim in parted if 0 < start <= dim), default=None)
 
 
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
@@ -132,7 +139,7 @@ def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return item.split == start and len(item.dims) == dims
     if item.window is not None and item.kind != "map":
         return False
-    if any(bounds.dim >= start for access in item.accesses for bounds in access.parted):
+    if item.kind != "map" and any(bounds.dim >= start for access in item.accesses for bounds in access.parted):
         return False
     if item.kind == "map":
         return len(item.dims) == dims or len(item.dims) <= start
@@ -141,188 +148,12 @@ def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
     return written and item.split == start and item.dtype.kind == "f" and item.dtype == item.out.dtype
 
 
-@dataclass(eq=False)
-class _WrittenOut:
-    """A group with its columns written out.
-
-    Attributes
-    ----------
-    original : new buffer's id -> the buffer of the group that it stands for, a column of it maybe.
-    place_of : id of a new access -> its column, where that is not part of the offset.
-    """
-
-    source: Group
-    outside: set[int]
-    start: int
-    inner: Any
-    columns: int
-    items: list[Item] = field(default_factory=list)
-    escaping: set[int] = field(default_factory=set)
-    original: dict[int, ArrayBuffer] = field(default_factory=dict)
-    place_of: dict[int, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._own = {item.out.id for item in self.source.items}
-        self._made: dict[tuple[int, int], ArrayBuffer] = {}
-        self._numbers = count(1 << 40)
-        for item in self.source.items:
-            self._write_out(item)
-        leads = {item.lead for item in self.source.items if item.kind == "cols"}
-        breaks = 0
-        for item in self.items:
-            for access in item.accesses if item.window is None else [*item.accesses, item.window]:
-                breaks |= access.breaks
-        dims = self.source.dims[: self.start]
-        self.group = Group(self.items, dims, sizes_key(dims), min(leads) if leads else None, breaks)
-
-    def _write_out(self, item: Item) -> None:
-        full = len(item.dims) > self.start
-        dims = item.dims[: self.start]
-        if item.kind == "rows":
-            self._reduced_row(item, dims)
-        elif item.kind == "lookup":
-            self._looked_up(item, dims)
-        elif item.kind == "cols":
-            strides = contiguous_strides((*dims[: item.lead], self.inner))[: item.lead]
-            for j in range(self.columns):
-                operands = [self._column(o, dims, j) for o in item.operands]
-                self._add(item, "rows", dims, operands, item.function, (0, strides, 1, j), item.lead)
-        else:
-            window = item.window
-            offset, strides = (window.offset, window.strides) if window else (0, contiguous_strides(item.dims))
-            for j in range(self.columns if full else 1):
-                operands, function = [self._column(o, dims, j) for o in item.operands], item.function
-                if function == ONE_OF_ROW:
-                    g, index = operands
-                    operands, function = [self._is_here(item, index, dims, j), g, Operand(Const(0), item.dtype)], CHOOSE
-                made = self._add(
-                    item,
-                    "map",
-                    dims,
-                    operands,
-                    function,
-                    (offset, strides[: self.start], strides[-1], j) if full else None,
-                )
-                self._made[item.out.id, j if full else -1] = made
-                if not full:
-                    self._keep(item, made)
-
-    def _is_here(self, item: Item, index: Operand, dims: Sizes, j: int) -> Operand:
-        """Whether the index of a row is `j`."""
-        out = ArrayBuffer(next(self._numbers), np.dtype(np.bool_), dims)
-        operands = [index, Operand(Const(j), index.dtype)]
-        made = Item(next(self._numbers), item.node, "map", dims, EQUAL, index.dtype, operands, [out])
-        out.maker = made
-        self.items.append(made)
-        return self._whole(out, dims)
-
-    def _looked_up(self, item: Item, dims: Sizes) -> None:
-        """The element of a row at its index: the last one, unless it is one of those before."""
-        row, index = item.operands
-        found, made = self._column(row, dims, self.columns - 1), item.out
-        for j in reversed(range(self.columns - 1)):
-            here = self._is_here(item, self._column(index, dims, 0), dims, j)
-            made = self._add(item, "map", dims, [here, self._column(row, dims, j), found], CHOOSE, None)
-            found = self._whole(made, dims)
-        self._made[item.out.id, -1] = made
-        self._keep(item, made)
-
-    def _reduced_row(self, item: Item, dims: Sizes) -> None:
-        """The additions of S: to the lanes, then halves of these as far as they hold elements; or an extreme."""
-        join = REDUCERS[item.function].join
-        terms = [self._column(item.operands[0], dims, j) for j in range(self.columns)]
-        made = item.out
-
-        def joined(j: int, other: int) -> None:
-            nonlocal made
-            made = self._add(item, "map", dims, [terms[j], terms[other]], join, None)
-            terms[j] = self._whole(made, dims)
-
-        for j in range(LANES, self.columns):
-            joined(j % LANES, j)
-        half = LANES // 2
-        while half:
-            for j in range(min(half, max(min(self.columns, LANES, 2 * half) - half, 0))):
-                joined(j, j + half)
-            half //= 2
-        if join == SUM.join:
-            made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], join, None)
-        self._made[item.out.id, -1] = made
-        self._keep(item, made)
-
-    def _whole(self, buffer: ArrayBuffer, dims: Sizes) -> Operand:
-        return Operand(make_access(buffer, 0, dims, contiguous_strides(dims)), buffer.dtype)
-
-    def _keep(self, item: Item, made: ArrayBuffer) -> None:
-        self.original[made.id] = item.out
-        made.into = item.out
-        if item.out.id in self.outside:
-            self.escaping.add(made.id)
-
-    def _add(
-        self, item: Item, kind: str, dims: Sizes, operands: list[Operand], function: str,
-        part: tuple[Any, Sizes, Any, int] | None, split: int | None = None,
-    ) -> ArrayBuffer:  # fmt: skip
-        """Add an item; `part` says where its result lies: offset and strides of rows, step and number of a column."""
-        out = ArrayBuffer(next(self._numbers), item.out.dtype, dims if split is None else dims[:split])
-        window = None
-        if part is not None:
-            offset, strides, step, j = part
-            window = self._place(item.out, offset, dims[: len(strides)], strides, step, j)
-            self._keep(item, out)
-        elif kind == item.kind:
-            window = item.window
-        made = Item(
-            next(self._numbers), item.node, kind, dims, function, item.dtype, operands, [out], split=split,
-            window=window,
-        )  # fmt: skip
-        out.maker = made
-        self.items.append(made)
-        return out
-
-    def _column(self, operand: Operand, dims: Sizes, j: int) -> Operand:
-        """Column `j` of an operand."""
-        access = operand.source
-        if isinstance(access, Const):
-            return operand
-        own, strides = len(dims), access.strides
-        step = strides[-1] if len(strides) > self.start else 0
-        if access.buffer.id in self._own:
-            made = self._made.get((access.buffer.id, -1)) or self._made[access.buffer.id, j]
-            shape = made.shape
-            steps = (*contiguous_strides(shape), *[0] * (own - len(shape)))
-            return Operand(make_access(made, 0, dims, steps), operand.dtype)
-        whole = not access.in_pieces
-        place = self._place(access.buffer, access.offset, dims, strides[:own], step, j, whole)
-        if not whole:
-            place.within, place.outside, place.jump, place.prefix = access.within, access.outside, access.jump, None
-            place.breaks |= access.breaks & ((1 << max(own - 1, 0)) - 1)
-        return Operand(place, operand.dtype)
-
-    def _place(
-        self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int, whole: bool = True
-    ) -> Access:
-        """Column `j` of an array; what is not `whole` is not turned, since some of its rows do not exist there."""
-        beside = is_literal(step, 1) and bool(strides) and self._turns(strides[-1], whole)
-        if not beside and j and not is_literal(step, 0):
-            offset = offset + j * step
-        access = make_access(buffer, offset, dims, strides)
-        if beside:
-            self.place_of[id(access)] = j
-        return access
-
-    def _turns(self, stride: Any, whole: bool) -> bool:
-        """Whether rows so far apart are read and written column by column, or turned."""
-        if size_key(stride) == size_key(self.inner):
-            return True
-        return whole and hint(stride) > CLOSE and all(item.kind != "cols" for item in self.source.items)
-
-
 class _ShortNest(InnerNest):
     """Names for the form for short rows."""
 
-    def __init__(self, written: _WrittenOut, around: Nest) -> None:
-        super().__init__(written.group, around, {size_key(written.inner): written.columns})
+    def __init__(self, written: WrittenOut, around: Nest) -> None:
+        known = {size_key(n): hint(n) for n in ([] if written.is_run else written.tail)}
+        super().__init__(written.group, around, {**known, size_key(written.inner): written.columns})
         self.written = written
         self.read: dict[str, tuple[Place, str]] = {}
         self.made: dict[str, tuple[Place, str]] = {}

@@ -35,7 +35,7 @@ from static.lowering.ir.items import (
     strip_ones,
 )
 from static.lowering.ir.program_values import Values, unsupported
-from static.lowering.memory.overlapping_parts import overlapping
+from static.lowering.memory.overlapping_parts import are_read_whole, overlapping
 from static.lowering.memory.pieces import (
     MOST,
     cuts,
@@ -193,6 +193,8 @@ class InParts(Values):
         if place is None or node.id in self.overlapping:
             return None
         dim, before, after = place
+        if dim and dim == len(attrs["shape"]) - 1 and are_read_whole(node, attrs["shape"], self.users):
+            return None
         inside = self._placed(node, x, sizes, dim)
         number = Const(np.asarray(attrs.get("value", 0)).astype(x.dtype).item(), x.dtype)
         around = [of_number(number, attrs["shape"], dim, size) for size in (before, after)]

@@ -1,19 +1,28 @@
 """Gradients of slices that are added to others at the same places.
 
 Those of slices that lie beside each other are parts of one array, and nothing has to be added. Those of a stencil,
-``x[1:] - x[:-1]``, overlap nearly everywhere: in parts, each of them would be cut where any other one ends.
+``x[1:] - x[:-1]``, overlap nearly everywhere: in parts, each of them would be cut where any other one ends. Those of
+the columns of short rows, ``p[:, 0]``, are read where they lie by a loop that has a row at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from common.core.sizes import hint
+from common.compiler.close_steps import CLOSE
+from common.core.numerics import LANES
+from common.core.sizes import hint, same, same_shape
+from common.core.spec import numel
 from common.kernels.arrays.reducers import SUM
 from static.graph import Node, Value
-from static.lowering.ir.items import is_literal
+from static.lowering.ir.items import Sizes, is_literal
+
+FEWEST_ROWS = 4 * LANES
+"""Rows for which loops that have a row at once are written: in images of as few the first call would take longer."""
+SEARCHED = 32
+"""Values among which a column of what a part is added to is looked for."""
 
 
 def overlapping(nodes: Sequence[Node]) -> set[int]:
@@ -48,3 +57,27 @@ def _span(node: Node) -> tuple[int, int, int]:
     places = list(zip(map(hint, attrs["shape"]), map(hint, attrs["starts"]), map(hint, sizes), strict=True))
     dim = next((d for d, (n, start, size) in enumerate(places) if start or size != n), 0)
     return (dim, places[dim][1], places[dim][1] + places[dim][2]) if places else (0, 0, 1)
+
+
+def are_read_whole(node: Node, shape: Sizes, users: Mapping[tuple[int, int], Sequence[Node]]) -> bool:
+    """Whether columns among zeros are of short rows, and nothing takes columns of what they are added to."""
+    if hint(shape[-1]) > CLOSE or hint(numel(shape[:-1])) < FEWEST_ROWS:
+        return False
+    waiting, seen = list(node.outputs), set[tuple[int, int]]()
+    while waiting and len(seen) < SEARCHED:
+        value = waiting.pop()
+        seen.add(value.key)
+        for user in users.get(value.key, ()):
+            assert user.op is not None
+            if user.op.parts in ("turn", "set slice", "set view") or _takes_columns(user):
+                return False
+            if user.op.kind == "elementwise":
+                waiting += [x for x in user.outputs if x.key not in seen and same_shape(x.shape, shape)]
+    return not waiting
+
+
+def _takes_columns(node: Node) -> bool:
+    """Whether it is a slice of the last dimension."""
+    if node.op is None or node.op.parts != "part":
+        return False
+    return not (is_literal(node.attrs["starts"][-1], 0) and same(node.attrs["sizes"][-1], node.operands[0].shape[-1]))

@@ -77,6 +77,21 @@ def test_rows_of_batches():
     assert "log(vt" in compiled.source
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [9, 16, 20])
+def test_short_rows_of_small_matrices(columns, dtype):
+    """Too few behind each other to be written out, but many: a hyperbolic tangent per row goes by vectors."""
+
+    def program(a, x):
+        return tw.tanh((a * x[:, None]).sum(-1))
+
+    given = [
+        (rows((n, m, columns), dtype), rows((n, columns), dtype)) for n, m in ((40, 20), (3, 16), (5, 7), (2, 300))
+    ]
+    compiled = assert_compiles(program, *given)
+    assert "tanh(vt" in compiled.source
+
+
 def test_blocks_on_threads():
     x, y = rows((4000, 100)), rows((4000, 100))
     compiled = tw.function(tw.grad(listwise))
