@@ -24,6 +24,7 @@ from static.passes.simplify import simplify
 from static.passes.split_sums import split_sums
 from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
+from static.passes.turn_back import turn_back
 from static.passes.turn_products import turn_products
 
 PIPELINE: tuple[Pass, ...] = (
@@ -33,6 +34,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_equal,
     take_apart,
     merge_equal,
+    turn_back,
     turn_products,
     rematerialise,
     remove_dead,
