@@ -40,7 +40,9 @@ def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
                 conditions.append(f"{nest.size(step)} == {hint(step)}")
     if not known:
         return None
-    body = build(group, escaping, part=InnerNest(group, nest, known)).kernel.body
+    own = InnerNest(group, nest, known)
+    body = build(group, escaping, part=own).kernel.body
+    nest.follow(own)
     return If(" and ".join(conditions), [*body, Return("0")])
 
 
