@@ -42,7 +42,8 @@ COLUMNS = range(9, 513)
 """Elements of a row: rows of fewer go by vectors (`static.lowering.codegen.short_rows`); of more, a number of a row
 takes a small part of the time, and a block of rows leaves the nearest cache."""
 WRITTEN_COLUMNS, WRITTEN_ROWS = 33, 256
-"""Rows of fewer elements go by vectors too if they are as many as this, one after the other."""
+"""Rows of fewer elements go by vectors, too, if so many lie one behind the other; if there are as many in all they go
+by blocks."""
 FEWEST_ROWS = 4 * ROWS
 MOST_KEPT = 8
 """Numbers of a row that are kept from one loop to the next."""
@@ -147,9 +148,8 @@ def in_blocks(nest: Nest, body: list[Any]) -> Loop | None:
     """The innermost row loop, around the statements of a row, by blocks; None if that does not pay."""
     if nest.inner is None or hint(nest.inner) not in COLUMNS or hint(nest.rows[-1]) < ROWS:
         return None
-    if hint(numel(tuple(nest.rows))) < FEWEST_ROWS:
-        return None
-    if hint(nest.inner) < WRITTEN_COLUMNS and hint(nest.rows[-1]) >= WRITTEN_ROWS:
+    short, every = hint(nest.inner) < WRITTEN_COLUMNS, hint(numel(tuple(nest.rows)))
+    if every < (WRITTEN_ROWS if short else FEWEST_ROWS) or (short and hint(nest.rows[-1]) >= WRITTEN_ROWS):
         return None
     if not any(isinstance(s, Let) and _is_costly(s) for s in body):
         return None
