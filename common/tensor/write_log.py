@@ -172,6 +172,17 @@ def _shares_elements(array: np.ndarray, place: Place) -> bool:
         return True
 
 
+def read_first(target: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """What numpy can read while it writes: a copy of a source that lies in other steps in the same memory.
+
+    Of vectors in one direction numpy does not look for that.
+    """
+    if target.ndim == 1 and source.ndim and source.base is not None and source.strides[-1] != target.strides[0]:
+        if np.may_share_memory(target, source):
+            return source.copy()
+    return source
+
+
 def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     """Write to the memory of a tensor.
 
@@ -185,7 +196,7 @@ def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     ValueError : the memory is that of a read-only array.
     """
     try:
-        target[...] = source
+        target[...] = read_first(target, source) if type(source) is np.ndarray else source
     except TypeError:
         raise EscapedTracerError(
             "what is written exists only when its program runs: write inside the traced function, or inside a block of "

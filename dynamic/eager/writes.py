@@ -21,7 +21,7 @@ from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.node import Node
 from common.tensor.view_families import Family, is_recorded
-from common.tensor.write_log import log_write
+from common.tensor.write_log import log_write, read_first
 from dynamic.eager.views import SMALL, known_key, parts, recent_parts
 
 general = boundary.guarded(setitem, "__setitem__")
@@ -137,7 +137,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
         return general(self, key, value)
     try:
         if not filled(part, v):
-            part[...] = v
+            part[...] = read_first(part, v)
     except ValueError:  # a shape that does not fit, or that numpy does not take
         return general(self, key, value)
     frame = _getframe(1)

@@ -39,7 +39,7 @@ from common.tensor import boundary
 from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
-from common.tensor.write_log import log_write, native_log
+from common.tensor.write_log import log_write, native_log, read_first
 from dynamic.eager.op_lines import MoreThanFormsError, OpLine, StandIn
 from dynamic.eager.remembered import KINDS, OFTEN
 
@@ -313,7 +313,7 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
         if options or x is None or (value := value_of(x, *given)) is None:
             return general(self, *given, **options)
         if x.size < MANY or not filled(x, value):
-            x[...] = value
+            x[...] = read_first(x, value)
         if write(x, frame := _getframe(1)) is None:
             _log(x, frame)
         return self
