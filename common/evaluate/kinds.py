@@ -230,6 +230,10 @@ _JOINS: dict[str, Run] = {"join": np.concatenate, "stack up": np.stack}
 
 def _joined(join: Run, out: Any, dim: int) -> Run:
     """Operands of any layout one after the other, in order."""
+    if join is np.concatenate:
+        from common.evaluate import layouts
+
+        return lambda *operands: layouts.joined(operands, out.shape, out.dtype, dim)
     return lambda *operands: join(operands, dim, out=_empty(out.shape, out.dtype))
 
 

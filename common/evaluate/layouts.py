@@ -144,6 +144,41 @@ def _way_of_copying(
     return lambda x, out: np.copyto(out, x)
 
 
+def joined(parts: Sequence[np.ndarray], shape: tuple[int, ...], dtype: np.dtype, dim: int) -> np.ndarray:
+    """Arrays of one dtype, one after the other along a dimension."""
+    out, at = np.empty(shape, dtype), 0
+    if out.size < WORTH or not all(x.dtype == dtype and x.flags.aligned for x in parts):
+        np.concatenate(parts, dim, out=out)
+        return out
+    for x in parts:
+        n = x.shape[dim]
+        if x.size:
+            _way_of_joining(x.shape, x.strides, shape, dim, dtype)(x, out, at)
+        at += n
+    return out
+
+
+@lru_cache(maxsize=_LIMIT)
+def _way_of_joining(
+    shape: tuple[int, ...], strides: tuple[int, ...], whole: tuple[int, ...], dim: int, dtype: np.dtype
+) -> Callable[[np.ndarray, np.ndarray, int], Any]:
+    """How arrays of one form are copied to what begins somewhere along a dimension of a larger one in order."""
+    size, steps = dtype.itemsize, contiguous_strides(whole)
+    before = (slice(None),) * dim
+
+    def by_numpy(x: np.ndarray, out: np.ndarray, at: int) -> None:
+        np.copyto(out[(*before, slice(at, at + shape[dim]))], x)
+
+    lengths, source, target = merge_dims(shape, strides, [s * size for s in steps])
+    if any(s % size for s in strides) or not lengths or (source[-1], target[-1]) != (size, size):
+        return by_numpy
+    if lengths[-1] * size > _MUCH:
+        return by_numpy
+    ndim, first, _, *rest = copy_args(shape, 0, [s // size for s in strides], 0, steps)
+    copy = kernels.compiled(copy_source(dtype), "copy")
+    return lambda x, out, at: copy(x, out, ndim, first, at * steps[dim], *rest)
+
+
 def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
     """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
     op = REGISTRY.get(name)

@@ -106,6 +106,14 @@ def _others(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> O
     return _small("others", shape, dtype, prod(shape[:-1]), shape[-1])._replace(held=shape[-1])
 
 
+def _rolled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (shape,), shifts, dims = shapes, attrs["shifts"], attrs["dims"]
+    if len(shifts) != 1 or 0 in shape:
+        return None
+    dim, inner = dims[0], prod(shape[dims[0] + 1 :])
+    return _small("rolled", shape, dtype, prod(shape[:dim]), shape[dim] * inner, shifts[0] % shape[dim] * inner)
+
+
 def _kronecker(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
     (m, n), (p, q) = shapes
     return _small("kronecker", (m * p, n * q), dtype, m, n, p, q)
@@ -149,9 +157,9 @@ def _put(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnK
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
     "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
-    "reflected": _bordered("reflected", 1), "shuffled": _shuffled, "unshuffled": _unshuffled,
+    "reflected": _bordered("reflected", 1), "rolled": _rolled, "shuffled": _shuffled, "unshuffled": _unshuffled,
     "unreflected": _bordered("unreflected", -1), "window_put": _put,
 }  # fmt: skip
 """What makes the kernel of each name, of shapes, dtype and attributes."""
-_KINDS = {"middle": "fiu"}
+_KINDS = {"middle": "fiu", "rolled": "fiu"}
 """Kinds of dtypes that a kernel takes, where these are not floats alone."""

@@ -176,3 +176,47 @@ def test_clamp_is_a_minimum_of_a_maximum(dtype):
             line = np.array(values, dtype)
             expected = dynamic.minimum(dynamic.maximum(dynamic.tensor(line), dtype(a)), dtype(b))
             assert_all_same_bits([dynamic.clamp(dynamic.tensor(line), float(a), float(b))], [expected], f"{a}, {b}")
+
+
+@DTYPES
+@pytest.mark.parametrize(("shape", "dim"), [((391, 256), 1), ((4, 6), 0), ((2, 8, 3), 1), ((1,), 0), ((10, 10), -1)])
+@pytest.mark.parametrize("by", [1, -1, 3, 0, 12345])
+def test_turned_dimensions(shape, dim, by, dtype):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    n = shape[dim]
+
+    def of_ops(tw, x):
+        return tw.cat([x.narrow(dim, n - by % n, by % n), x.narrow(dim, 0, n - by % n)], dim)
+
+    found = check(lambda tw, x: tw.roll(x, by, dim), of_ops, [x], 1e-12 if dtype == np.float64 else 1e-4, 0)
+    assert_all_same_bits([found[0]], [np.roll(x, by, dim)], "numpy's")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "bool"])
+def test_turned_dimensions_of_other_dtypes_and_without_elements(dtype):
+    x = (np.arange(60).reshape(3, 4, 5) % 7).astype(dtype)
+    for shape, dim in (((3, 4, 5), 1), ((0, 3), 0), ((0, 3), 1), ((3, 0), 1)):
+        y = x.reshape(shape) if 0 not in shape else np.zeros(shape, dtype)
+        for _ in range(14):
+            found = dynamic.roll(dynamic.tensor(y), 2, dim).numpy()
+        assert found.dtype == y.dtype
+        assert found.tolist() == np.roll(y, 2, dim).tolist()
+    assert dynamic.roll(dynamic.tensor(x).transpose(0, 2), 1, 0).tolist() == np.roll(x.T, 1, 0).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+def test_parts_that_lie_in_larger_arrays_are_joined(dtype):
+    rng = np.random.default_rng(0)
+    for shape, dim, cuts in (
+        ((300, 70), 1, (3, 40)),
+        ((40, 5, 90), 1, (2, 3)),
+        ((5000, 4), 1, (1, 2)),
+        ((90, 80), 0, (7, 60)),
+    ):
+        x = (rng.standard_normal(shape) * 50).astype(dtype)
+        parts = np.split(x, cuts, dim)
+        turned = [parts[i] for i in (2, 0, 1)]
+        found = dynamic.cat([dynamic.tensor(x).split([p.shape[dim] for p in parts], dim)[i] for i in (2, 0, 1)], dim)
+        assert found.numpy().tobytes() == np.concatenate(turned, dim).tobytes()
+        flipped = dynamic.cat([dynamic.tensor(x).transpose(0, -1), dynamic.tensor(x).transpose(0, -1)], 0)
+        assert flipped.numpy().tobytes() == np.concatenate([x.swapaxes(0, -1)] * 2, 0).tobytes()

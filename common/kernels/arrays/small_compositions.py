@@ -14,6 +14,7 @@ kernel                buffers        args                           result
 ``kronecker``         a, b, out      m, n, p, q                     the blocks a[i, j] b of (m, n) and (p, q)
 ``shuffled``          x, out         images, r, h, w                (r, r, h, w) of each as (h r, w r)
 ``unshuffled``        x, out         images, r, h, w                and back
+``rolled``            x, out         outer, size * inner, turned    x turned by so many places
 ``others``            x, out, held   outer, size                    per element of a row the product of those before
                                                                     it times that of those after it
 ====================  =============  =============================  ==============================================
@@ -151,6 +152,21 @@ def _shuffled(dtype: Any, back: bool = False) -> str:
 """
 
 
+def _rolled(dtype: Any) -> str:
+    return f"""{_head("rolled", dtype, "x")}
+    width = args[1]
+    by = args[2]
+    for o in range(args[0]):
+        q = o * width
+        p = q + width - by
+        for i in range(by):
+            out[q + i] = x[p + i]
+        for i in range(width - by):
+            out[q + by + i] = x[q + i]
+    return 0
+"""
+
+
 def _others(dtype: Any) -> str:
     return f"""{_head("others", dtype, "x")}
     held = buffer(bufs, 2, {dtype})
@@ -174,7 +190,7 @@ def _others(dtype: Any) -> str:
 SOURCES: dict[str, Callable[[Any], str]] = {
     "kronecker": _kronecker,
     "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed, "reflected": _reflected,
-    "unreflected": _unreflected, "others": _others, "shuffled": _shuffled,
+    "unreflected": _unreflected, "others": _others, "rolled": _rolled, "shuffled": _shuffled,
     "unshuffled": partial(_shuffled, back=True),
 }  # fmt: skip
 """The sources by their names, given the dtype."""

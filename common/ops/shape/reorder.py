@@ -140,7 +140,7 @@ def _roll(x: Any, *, shifts: tuple[Any, ...], dims: tuple[int, ...]) -> Any:
 
 roll_: Op = composite(
     "roll", _roll, (lambda g, shifts, dims: roll_(g, shifts=tuple(-s for s in shifts), dims=dims),), inputs=("x",),
-    samples=join(one(3, 4, shifts=(1,), dims=(1,)), one(2, 3, 4, shifts=(-1, 5), dims=(0, 2))),
+    samples=join(one(3, 4, shifts=(1,), dims=(1,)), one(2, 3, 4, shifts=(-1, 5), dims=(0, 2))), reduce="rolled",
     doc="Dimensions turned by shifts: what leaves at one end comes in at the other.",
 )  # fmt: skip
 
