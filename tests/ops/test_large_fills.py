@@ -25,3 +25,20 @@ def test_each_has_memory_of_its_own():
     for i, x in enumerate(made):
         x.add_(i)
     assert [x[-1].item() for x in made] == [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_zeros_that_nobody_has_touched_are_zeros_of_their_own(dtype):
+    x = tw.ones(4500 if dtype == "float32" else 18000, 1000).to(getattr(tw, dtype))
+    for _ in range(14):
+        y, z = tw.zeros_like(x), tw.empty_like(x)
+        assert y.dtype == x.dtype
+        assert y.shape == x.shape
+        assert not y.any()
+        y[-1] = 1
+        assert not z.any()
+        assert y.sum() == 1000
+    w = tw.ones(4500, 1000, requires_grad=True)
+    assert not tw.zeros_like(w).requires_grad
+    (g,) = tw.autograd.grad((w * 0).sum() + tw.zeros_like(w).sum(), [w])
+    assert not g.any()
