@@ -6,7 +6,7 @@ contiguous operands and gives None for others; `run` takes any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import Any
@@ -24,7 +24,7 @@ from common.evaluate.specialise import Recipe, prepares
 
 Run = Callable[..., Any]
 _empty = np.empty
-_LIMIT = 8192
+_LIMIT, _WAYS = 8192, 64
 _UNTOUCHED = 16 << 20
 """Bytes from which on zeros are pages of the system that nobody has touched."""
 _WORTH = 4096
@@ -105,36 +105,76 @@ def _loop(
         numbers = [i for i, k in enumerate(classes) if k == "s"]
         units = kernels.unit_bytes(classes, ints, (*dtypes, out_dtype))
         builtin = kernels.fixed(address, dtypes, shape, out_dtype, ints, 0, numbers, units)
-    loop: list[Run] = []
+    ways: dict[Any, Run] = {}
     versions = name in REGISTRY and REGISTRY[name].versions  # loops that are less work for some numbers look for these
 
-    def general(*arrays: np.ndarray) -> np.ndarray:
+    def loop_of(letters: Any) -> Run:
+        return kernels.general(name, dtypes, out_dtype, "".join(letters), wanted)
+
+    def way_of(arrays: Sequence[np.ndarray]) -> Run:
+        """How operands of these layouts are read, which follows from steps and alignment."""
         from common.evaluate import layouts
 
         if name == "clone":  # in one pass
-            return layouts.copied(arrays[0], shape, out_dtype)
-        if (turned := layouts.as_it_lies(arrays, classes, shape)) is not None:
-            lying_so, its_shape, back = turned
-            out = _empty(its_shape, out_dtype)
-            kernels.general(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)(*lying_so, out, *ints)
-            return layouts.copied(out.transpose(back), shape, out_dtype)
+            return lambda x: layouts.copied(x, shape, out_dtype)
+        if (order := layouts.other_order(arrays, classes, shape)) is not None:
+            return in_order(order, loop_of(map(str, classes)))
         if any(map(layouts.is_turned, arrays)) and layouts.may_turn(name, classes, ints[0], shape):
             letters = ["t" if layouts.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
-            call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)), wanted)
-            out = _empty(shape, out_dtype)
-            call(*[x if k == "t" else layouts.dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
-            return out
+            return where_it_lies(loop_of(map(str, letters)), shape, [k != "t" for k in letters])
         if not versions and (found := layouts.where_they_lie(arrays, classes, shape, ints)):
-            lying, sizes = found
+            return where_it_lies(loop_of(found[0]), found[1], [False] * len(arrays))
+        loop = loop_of(k or "f" for k in classes)
+
+        def of_copies(*arrays: np.ndarray) -> np.ndarray:
+            dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
             out = _empty(shape, out_dtype)
-            kernels.general(name, dtypes, out_dtype, lying, wanted)(*arrays, out, *sizes)
+            loop(*dense, out, *ints)
             return out
-        if not loop:
-            loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes), wanted))
-        dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
-        out = _empty(shape, out_dtype)
-        loop[0](*dense, out, *ints)
-        return out
+
+        return of_copies
+
+    def in_order(order: tuple[int, ...], loop: Run) -> Run:
+        """A loop over operands in one other order, as they lie; its result is transposed afterwards."""
+        from common.evaluate import layouts
+
+        its_shape, back = tuple([shape[d] for d in order]), np.argsort(order).tolist()
+        numbers = [k == "s" for k in classes]
+
+        def run(*arrays: np.ndarray) -> np.ndarray:
+            given = zip(arrays, numbers, strict=True)
+            lying = [layouts.dense(x) if number else x.transpose(order) for x, number in given]
+            out = _empty(its_shape, out_dtype)
+            loop(*lying, out, *ints)
+            return layouts.copied(out.transpose(back), shape, out_dtype)
+
+        return run
+
+    def where_it_lies(loop: Run, sizes: tuple[int, ...], copied: Sequence[bool]) -> Run:
+        """A loop over operands as they are, but for those that are copied in order first."""
+        from common.evaluate.layouts import dense
+
+        def run(*arrays: np.ndarray) -> np.ndarray:
+            out = _empty(shape, out_dtype)
+            loop(*[dense(x) if c else x for x, c in zip(arrays, copied, strict=True)], out, *sizes)
+            return out
+
+        def as_they_are(*arrays: np.ndarray) -> np.ndarray:
+            out = _empty(shape, out_dtype)
+            loop(*arrays, out, *sizes)
+            return out
+
+        return run if any(copied) else as_they_are
+
+    def general(*arrays: np.ndarray) -> np.ndarray:
+        key = tuple([(x.__class__, x.strides, x.flags.aligned) for x in arrays])
+        way = ways.get(key)
+        if way is None:
+            if len(ways) >= _WAYS:
+                ways.clear()
+            way = ways[key] = way_of(arrays)
+        y: np.ndarray = way(*arrays)
+        return y
 
     return builtin, general if builtin is None else _first(builtin, general)
 

@@ -200,12 +200,8 @@ def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
     return order if flags.c_contiguous and flags.aligned else None
 
 
-def as_it_lies(
-    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]
-) -> tuple[list[Any], tuple[int, ...], list[int]] | None:
-    """Large operands that lie in one other order, as they lie; the shape of the result, and how to transpose it then.
-    Or None.
-    """
+def other_order(arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The one other order of dimensions in which large operands lie; or None."""
     order: Any = None
     for x, k in zip(arrays, classes, strict=True):
         if k == "s":
@@ -218,7 +214,5 @@ def as_it_lies(
             order = None
         if order is None:
             return None
-    if order is None:
-        return None
-    lying = [dense(x) if k == "s" else x.transpose(order) for x, k in zip(arrays, classes, strict=True)]
-    return lying, tuple([shape[d] for d in order]), np.argsort(order).tolist()
+    found: tuple[int, ...] | None = order
+    return found
