@@ -195,9 +195,18 @@ def is_turned(x: np.ndarray) -> bool:
 
 def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
     """The order of dimensions in which an array lies without gaps; None where there is none."""
-    order = tuple(sorted(range(x.ndim), key=lambda d: -x.strides[d]))
-    flags = x.transpose(order).flags
-    return order if flags.c_contiguous and flags.aligned else None
+    return _order_of(x.shape, x.strides, x.itemsize) if x.flags.aligned else None
+
+
+@lru_cache(maxsize=_LIMIT)
+def _order_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
+    order = tuple(sorted(range(len(shape)), key=lambda d: -strides[d]))
+    step = itemsize
+    for d in reversed(order):
+        if shape[d] != 1 and strides[d] != step:
+            return None
+        step *= shape[d]
+    return order
 
 
 def other_order(arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]) -> tuple[int, ...] | None:
