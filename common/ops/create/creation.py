@@ -12,7 +12,7 @@ import numpy as np
 from common.core import mode
 from common.core.allocation import LARGE, refuse_beyond_memory
 from common.core.docstrings import sections_of
-from common.core.dtypes import bool_, default_float, int64
+from common.core.dtypes import bool_, default_changed, default_float, int64
 from common.core.errors import AllocationError, ArgumentError, ShapeError
 from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
@@ -178,6 +178,31 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     ------
     ArgumentError : `fill_value` is not a number, or not one that the dtype can hold.
     """
+    plain = fill_value.__class__ in _NUMBERS and isinstance(size, tuple) and mode.current_trace() is None
+    if not plain or not all(n.__class__ is int for n in size):
+        return _full(size, fill_value, dtype)
+    key = size, fill_value.__class__, fill_value or repr(fill_value), dtype
+    try:
+        known = _fulls.get(key)
+    except TypeError:  # a dtype that has no hash, which is none
+        return _full(size, fill_value, dtype)
+    if known is None:
+        y = _full(size, fill_value, dtype)
+        if y.size >= kernels.MANY:
+            if len(_fulls) >= _LIMIT:
+                _fulls.clear()
+            _fulls[key] = y.shape, held(fill_value, y.dtype), y.dtype
+        return y
+    return _filled_array(*known)
+
+
+_NUMBERS = frozenset((bool, int, float))
+_fulls: dict[Any, Any] = {}
+"""Shape, number and dtype of large results of `full`, by its arguments."""
+default_changed.append(_fulls.clear)
+
+
+def _full(size: Any, fill_value: Any, dtype: Any) -> Any:
     if type(fill_value) not in (bool, int, float):
         if isinstance(fill_value, np.generic):
             fill_value = fill_value.item()
