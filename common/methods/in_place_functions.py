@@ -43,9 +43,10 @@ def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> Tensor
         message = f"{name}(inplace=True) writes over a tensor; given {type(x).__name__}"
         raise ArgumentError(f"{message}: leave inplace out, or give a tensor")
     source = x
-    if x.requires_grad and not x.is_leaf and mode.is_grad_enabled() and type(x.payload) is np.ndarray:
+    if mode.is_grad_enabled() and type(x.payload) is np.ndarray and not (x.requires_grad and x.is_leaf):
         # the rules of what the function is made of need the operand as it was before this write
-        source = with_edge(x.payload.copy(), x.edge)
+        if any(getattr(t, "requires_grad", False) for t in (x, *args, *options.values())):
+            source = with_edge(x.payload.copy(), x.edge)
     y = function(source, *args, **options)
     if type(x.payload) is np.ndarray and not x.payload.flags.writeable and not shows_writable(x):
         require_fitting(x, y, name)

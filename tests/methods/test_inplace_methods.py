@@ -172,6 +172,18 @@ def test_what_does_not_fit_is_refused():
         tw.ones(3).atan2_(tw.ones(2, 3))
 
 
+@pytest.mark.parametrize("engine", [tw, static])
+@pytest.mark.parametrize("name", ["pow", "atan2", "xlogy", "fmod", "ldexp", "clamp", "mul", "hypot", "remainder"])
+def test_rules_of_operands_find_what_was_written_over(name, engine):
+    y = engine.tensor([0.4, 0.7, 0.2], requires_grad=True)
+    gradients = []
+    for form in (name, f"{name}_"):
+        x = engine.tensor([0.5, 0.6, 0.9])  # needs no gradient itself
+        z = getattr(x, form)(y)
+        gradients.append(engine.autograd.grad(z.sum(), y)[0])
+    assert_all_same_bits(gradients[1:], gradients[:1], name)
+
+
 def test_writes_count_for_what_was_saved():
     x = tw.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1
