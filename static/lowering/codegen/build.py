@@ -42,9 +42,8 @@ class Built:
 
 
 def build(
-    group: Group, escaping: set[int], columns: Any = ColumnReductions, divided: Any = None, part: Nest | None = None,
-    rest: Nest | None = None,
-) -> Built:  # fmt: skip
+    group: Group, escaping: set[int], columns: Any = ColumnReductions, divided: Any = None, part: Any = None
+) -> Built:
     """The kernel of a group.
 
     Parameters
@@ -52,18 +51,15 @@ def build(
     escaping : ids of the buffers that something outside the group reads; `columns` reduces columns.
     divided : an item that writes to rows at indices, if only some of the rows are to be computed, see `PLACES`;
         `part` : the names of a kernel of which this is a part.
-    rest : the names of a kernel of which this is the rest, for sizes that are rare: little code counts more than time.
     """
-    return _Builder(group, escaping, columns, divided, part, rest).run()
+    return _Builder(group, escaping, columns, divided, part).run()
 
 
 class _Builder(Indexed):
-    def __init__(
-        self, group: Group, escaping: set[int], columns: Any, divided: Item | None, part: Nest | None, rest: Nest | None
-    ) -> None:
+    def __init__(self, group: Group, escaping: set[int], columns: Any, divided: Item | None, part: Nest | None) -> None:
         super().__init__()
-        self.divided, self.group, self.rare = divided, group, rest is not None
-        self.nest, self.letter = part or rest or Nest(group), "u" if part else "t"
+        self.divided, self.group = divided, group
+        self.nest, self.letter = part or Nest(group), "u" if part else "t"
         self.own = {item.id: item for item in group.items}
         stored = {i.id for i in group.items if i.kind in ("map", "lookup") and i.out.id in escaping}
         self.stages = Stages(group, stored)
@@ -79,7 +75,7 @@ class _Builder(Indexed):
         self.row_values, self.values = dict[Any, Any](), dict[Any, Any]()
         self.kept: dict[Any, Scratch] = {}
         self.column, self.count, self.now = "c", 0, 0
-        self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is rest is None)
+        self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
 
     def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
         items = [item for item in self.group.items if item.kind == "cols"]
@@ -112,7 +108,7 @@ class _Builder(Indexed):
         assert columns is not None
         maps = [item for item in self.group.items if item.kind == "map" and is_cheap(item)]
         light = len(maps) <= RECOMPUTED_ITEMS and len(maps) + len(columns.items) == len(self.group.items)
-        if light and columns.tiled and not self.stored and not self.rare:
+        if light and columns.tiled and not self.stored:
             body = columns.loop_together(self.rows_together(TOGETHER), self.rows_together(1))
         else:
             body = columns.loop(self.row())
@@ -159,7 +155,8 @@ class _Builder(Indexed):
         loop: list[Any] = []
         sinks = self.stages.sinks(stage)
         reductions = [item for item in sinks if item.kind == "rows"]
-        for item in (i for i in sinks if i.kind == "map"):
+        stores = [item for item in sinks if item.kind == "map"]
+        for item in stores:
             self.full(item, stage, loop)
         for item in sinks:
             if item.kind == "cols":
@@ -167,8 +164,7 @@ class _Builder(Indexed):
                 loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
         ready = {item.id: self.ready(item, stage) for item in reductions}
         runs = bool(loop or self.late) or len(reductions) > 1 or None in ready.values()
-        registers = runs and not self.rare
-        laned = [i for i in reductions if registers and REDUCERS[i.function].registers and i.dtype.kind == "f"]
+        laned = [item for item in reductions if runs and REDUCERS[item.function].registers and item.dtype.kind == "f"]
         if not self.nest.rows and runs and len(laned) < len(reductions):
             waiting = [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions]
             self.chunks(self.overwritten(loop), waiting)
@@ -288,11 +284,15 @@ class _Builder(Indexed):
 
     def _identity(self, operand: Operand) -> Any:
         source = operand.source
-        item = None if isinstance(source, Const) else source_item(source, self.own)
-        return ("item", item.id) if item is not None else ("source", id(source))
+        if isinstance(source, Const):
+            return ("const", id(source))
+        item = source_item(source, self.own)
+        return ("item", item.id) if item is not None else ("access", id(source))
 
     def keep(self, item: Item) -> Scratch:
-        return self.kept.setdefault(item.id, self.nest.scratch(item.out.dtype, self.nest.inner))
+        if item.id not in self.kept:
+            self.kept[item.id] = self.nest.scratch(item.out.dtype, self.nest.inner)
+        return self.kept[item.id]
 
     # ---------------------------------------------------------------- values
     def name(self) -> str:

@@ -40,9 +40,7 @@ def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
                 conditions.append(f"{nest.size(step)} == {hint(step)}")
     if not known:
         return None
-    own = InnerNest(group, nest, known)
-    body = build(group, escaping, part=own).kernel.body
-    nest.follow(own)
+    body = build(group, escaping, part=InnerNest(group, nest, known)).kernel.body
     return If(" and ".join(conditions), [*body, Return("0")])
 
 

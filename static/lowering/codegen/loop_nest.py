@@ -67,10 +67,6 @@ class Nest:
         """How many bases of rows have names."""
         return self._count
 
-    def follow(self, other: Nest) -> None:
-        """Give other names to bases of rows than the form of this kernel has that is written before."""
-        self._count = other.names
-
     def size(self, value: Any) -> str:
         """The name of the int argument that holds a size, stride or offset; equal values share one."""
         name = size_key(value)

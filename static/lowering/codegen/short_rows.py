@@ -30,11 +30,10 @@ Rows of more elements than close steps serve are turned before, some rows at a t
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
-from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run, text
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run
 from common.core.numerics import LANES
 from common.core.sizes import hint
 from common.core.spec import numel
@@ -68,7 +67,6 @@ TURNED_ROWS = 64
 """Rows that are turned together."""
 COSTLY = 16
 """Instructions of an elementary function; arithmetic takes less than reading elements several places apart."""
-_VALUE = re.compile(r"\b[qtu]\d+\b")
 LITERAL = 64
 """Numbers up to this stand in the text."""
 
@@ -80,24 +78,16 @@ def are_short(columns: int, rows: int) -> bool:
 
 def build_rows(group: Group, escaping: set[int]) -> Built:
     """The kernel of a group; if rows or distances are short, with a form for these before the one for all sizes."""
-    nest = Nest(group)
-    short = _short_form(group, escaping, nest) or close_form(group, escaping, nest)
-    if short is None:
-        return build(group, escaping)
-    built = build(group, escaping, rest=nest)
-    kernel = built.kernel
-    if len(nest.bound) > MAX_BUFFERS or _anonymous(short.body[:-1]) == _anonymous(kernel.body):
-        return build(group, escaping)
+    built = build(group, escaping)
+    short = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
+    if short is None or len(built.nest.bound) > MAX_BUFFERS:
+        return built
+    kernel, nest = built.kernel, built.nest
     many = bool(nest.rows) and hint(nest.rows[-1]) >= LONG and hint(numel(nest.dims)) >= MANY
     costly = many and not all(map(is_cheap, group.items))
-    written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], kernel.long or COSTLY * costly)
-    return Built(written, nest, built.head, built.cut)
-
-
-def _anonymous(statements: list[Any]) -> str:
-    """The text of statements with names for values in the order in which they come."""
-    names: dict[str, str] = {}
-    return _VALUE.sub(lambda found: names.setdefault(found[0], f"v{len(names)}"), text(statements))
+    long = kernel.long or COSTLY * costly
+    written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], long)
+    return Built(written, built.nest, built.head, built.cut)
 
 
 def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
@@ -128,7 +118,6 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     condition = " and ".join(f"{nest.size(n)} == {hint(n)}" for n in certain)
     own = _ShortNest(written, nest)
     body = own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
-    nest.follow(own)
     return If(condition, [*body, Return("0")])
 
 
