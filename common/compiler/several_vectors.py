@@ -19,8 +19,8 @@ CHAIN = 20
 """Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
 LONG_CHAIN = 50
 """Instructions from which on several definitions, one after the other, are more than the processor looks ahead."""
-NARROW = 42
-"""Instructions of a definition up to which it leaves registers for eight vectors."""
+NARROW = range(16, 43)
+"""Instructions of the longest definition that makes a chain of several, and leaves registers for eight vectors."""
 FEW_VALUES = 4
 """Values of a loop that are kept for later statements, in registers of eight vectors."""
 MUCH, MOST = 110, 130
@@ -80,7 +80,7 @@ class SeveralVectors(LaneMemory):
         few = most_kept(node.body) <= FEW_VALUES
         if cost >= (MOST if few else MUCH):
             return 2
-        return 8 if few and cost >= LONG_CHAIN and self.widest <= NARROW else 4
+        return 8 if few and cost >= LONG_CHAIN and self.widest in NARROW else 4
 
     def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:
         """Those of the buffers that a loop uses."""

@@ -276,6 +276,10 @@ LONG = {
         + "    t = exp(x[i])\n    y[i] = add(add(add(add(add(t0, t1), t2), t3), t4), sigmoid(t))",
         "<64 x float>",
     ),
+    "arithmetic alone": (
+        "for i in range(n):\n    t = x[i]\n    y[i] = " + "add(mul(t, t), " * 30 + "t" + ")" * 30,
+        "<64 x float>",
+    ),
     "one long function": ("for i in range(n):\n    t = pow(x[i], float32(2.2))\n    y[i] = t", "<64 x float>"),
 }
 

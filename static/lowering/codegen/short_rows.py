@@ -30,10 +30,11 @@ Rows of more elements than close steps serve are turned before, some rows at a t
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
-from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run, text
 from common.core.numerics import LANES
 from common.core.sizes import hint
 from common.core.spec import numel
@@ -67,6 +68,7 @@ TURNED_ROWS = 64
 """Rows that are turned together."""
 COSTLY = 16
 """Instructions of an elementary function; arithmetic takes less than reading elements several places apart."""
+_VALUE = re.compile(r"\b[qtu]\d+\b")
 LITERAL = 64
 """Numbers up to this stand in the text."""
 
@@ -82,12 +84,20 @@ def build_rows(group: Group, escaping: set[int]) -> Built:
     short = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
     if short is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
+    if _anonymous(short.body[:-1]) == _anonymous(built.kernel.body):
+        return built
     kernel, nest = built.kernel, built.nest
     many = bool(nest.rows) and hint(nest.rows[-1]) >= LONG and hint(numel(nest.dims)) >= MANY
     costly = many and not all(map(is_cheap, group.items))
     long = kernel.long or COSTLY * costly
     written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], long)
     return Built(written, built.nest, built.head, built.cut)
+
+
+def _anonymous(statements: list[Any]) -> str:
+    """The text of statements with names for values in the order in which they come."""
+    names: dict[str, str] = {}
+    return _VALUE.sub(lambda found: names.setdefault(found[0], f"v{len(names)}"), text(statements))
 
 
 def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
@@ -98,7 +108,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     inside = any(bounds.dim >= start for item in group.items for access in item.accesses for bounds in access.parted)
     columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
     last = hint(nest.rows[-1]) if start == nest.inner_run[0] else rows
-    if not 2 <= columns <= MOST_COLUMNS or last < (FEWEST_WITH_PARTS if inside else FEWEST_ROWS):
+    if not 2 <= columns <= MOST_COLUMNS or last < FEWEST_ROWS or (inside and rows < FEWEST_WITH_PARTS):
         return None
     reduced = any(item.kind == "rows" for item in group.items)
     if columns >= LANES // 2 and not inside and not (reduced and last >= LANES):  # half a vector holds such a row
@@ -125,11 +135,12 @@ def _first_of_parts(group: Group) -> int | None:
     """The first dimension that is written out where operands lie in parts of several small ones; None elsewhere."""
     if any(item.kind != "map" or item.at is not None for item in group.items):
         return None
-    parted = {x.dim for item in group.items for access in item.accesses for x in access.parted}
-    start = len(group.dims)
-    while start > 1 and hint(numel(group.dims[start - 1 :])) <= MOST_COLUMNS:
-        start -= 1
-    return min((dim for dim in parted if 0 < start <= dim), default=None)
+    parted = sorted({x.dim for item in group.items for access in item.accesses for x in access.parted if x.dim})
+    for start in parted:
+        columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
+        if columns <= CLOSE or (columns <= MOST_COLUMNS and rows >= FEWEST_TURNED and start == parted[0]):
+            return start
+    return None
 
 
 def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
