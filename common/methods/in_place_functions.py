@@ -47,6 +47,7 @@ def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> Tensor
         # the rules of what the function is made of need the operand as it was before this write
         if any(getattr(t, "requires_grad", False) for t in (x, *args, *options.values())):
             source = with_edge(x.payload.copy(), x.edge)
+            args = tuple([source if a is x else a for a in args])
     y = function(source, *args, **options)
     if type(x.payload) is np.ndarray and not x.payload.flags.writeable and not shows_writable(x):
         require_fitting(x, y, name)

@@ -180,7 +180,9 @@ def test_rules_of_operands_find_what_was_written_over(name, engine):
     for form in (name, f"{name}_"):
         x = engine.tensor([0.5, 0.6, 0.9])  # needs no gradient itself
         z = getattr(x, form)(y)
-        gradients.append(engine.autograd.grad(z.sum(), y)[0])
+        own = y * 1
+        own = getattr(own, form)(own)  # an operand itself
+        gradients.append(engine.autograd.grad(z.sum() + own.sum(), y)[0])
     assert_all_same_bits(gradients[1:], gradients[:1], name)
 
 
