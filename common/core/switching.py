@@ -46,9 +46,14 @@ class Change(NamedTuple):
 
 
 class Ending(io.IOBase):
-    """Calls its attribute `close`, whatever it is given: the only such ``__exit__`` among builtins."""
+    """Calls its attribute `close`, whatever it is given: the only such ``__exit__`` among builtins.
 
-    __slots__ = ("close",)
+    Attributes
+    ----------
+    ends : the exits of a manager, one per time that it has been entered.
+    """
+
+    __slots__ = ("close", "ends")
 
     closed = True  # else it would be closed when it is freed
 
@@ -98,7 +103,6 @@ class Switching:
     A subclass has a method ``_change()``, which says what to do and does nothing.
     """
 
-    _ends: list[Any]
     _ending: Any = None
 
     if TYPE_CHECKING:  # a subclass has it
@@ -123,11 +127,11 @@ class Switching:
         """The exits of a manager, one per time that it has been entered."""
         if self._ending is None:
             ending: Any = Ending()
-            ends: list[Any] = []
-            self._ends = ends
-            ending.close = self._leave(iter(ends.pop, _NEVER)).__next__
-            self._ending = ending
-        return self._ends
+            ending.ends = []
+            ending.close = self._leave(iter(ending.ends.pop, _NEVER)).__next__
+            vars(self).setdefault("_ending", ending)  # of threads that come here at once, all take that of one
+        ends: list[Any] = self._ending.ends
+        return ends
 
     def _is_on(self, *off: Effect) -> None:
         """Say that the effects of entering are there already; leaving has these."""
@@ -145,6 +149,10 @@ class Switched(Switching, ContextDecorator):
 
     def _change(self) -> Change:
         return self._made()
+
+    def _recreate_cm(self) -> Switched:
+        """A manager of each call of a decorated function: calls in several threads end in any order."""
+        return Switched(self._made)
 
 
 def switching(change: Callable[P, Change]) -> Callable[P, Switched]:
