@@ -149,7 +149,8 @@ def complaint(call: Call) -> str | None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if grown > BYTES:
         return f"took {grown / 2**30:.1f} GiB"
-    if type(error) is TypeError and "no len()" in str(error) and any(x is len for x in (*call.args, *call.kwargs.values())):
+    called = any(x is len for x in (*call.args, *call.kwargs.values()))
+    if called and type(error) is TypeError and "no len()" in str(error):
         return None  # it is the user's function here, of which no traceback tells
     if isinstance(error, CheckError) and call.kwargs.get("msg") is not None:
         return None  # its text is the user's own
