@@ -9,6 +9,7 @@ same instructions, wherever it lies in a matrix, a batch or a tile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -52,6 +53,7 @@ _AHEAD = 8
 
 _VOID = ir.VoidType()
 
+
 class Tile(NamedTuple):
     """The sums that are held in registers: of `rows` rows, and `vectors` vectors of `width` columns."""
 
@@ -77,9 +79,7 @@ def tile(kind: ir.Type) -> Tile:
 
 def by_blocks(b: ir.IRBuilder, module: ir.Module, kind: ir.Type, operands: list[ir.Value]) -> None:
     """Write c = op(a) @ op(b), row-major, of ``(a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``."""
-    tall, wide, deep = (
-        b.icmp_signed(">=", x, word(least)) for x, least in zip(operands[3:6], _LEAST, strict=True)
-    )
+    tall, wide, deep = (b.icmp_signed(">=", x, word(least)) for x, least in zip(operands[3:6], _LEAST, strict=True))
     with b.if_else(b.and_(tall, b.and_(wide, deep))) as (often, rarely):
         with often:
             b.call(_blocks(module, kind, True), operands)
@@ -184,7 +184,7 @@ def multiply_windows(module: ir.Module, kind: ir.Type) -> ir.Function:
     number. Its columns lie side by side, but for `gap` elements between `across` of them, of which the first is number
     `from`; across and from are multiples of a vector's width.
     """
-    return _all_rows(module, kind, "right")
+    return _all_rows(module, kind, windows=True)
 
 
 def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
@@ -244,7 +244,7 @@ def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
 
 
 # -------------------------------------------------------------------- sums
-def _all_rows(module: ir.Module, kind: ir.Type, windows: str = "") -> ir.Function:
+def _all_rows(module: ir.Module, kind: ir.Type, windows: bool = False) -> ir.Function:
     """``void (a, down, along, step, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
 
     They are taken a few at a time, the first of which begins at ``a[r * step]``. Then the element of row r and depth d
@@ -255,7 +255,7 @@ def _all_rows(module: ir.Module, kind: ir.Type, windows: str = "") -> ir.Functio
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         a, down, along, step, height, panel, *middle = function.args
-        places, (depth, columns, out, ldc, p, *gaps) = middle[: bool(windows)], middle[bool(windows) :]
+        places, (depth, columns, out, ldc, p, *gaps) = middle[:windows], middle[windows:]
         if windows:
             whole = b.alloca(WORD, DEEP)
             with ForStrips(b, depth, 8) as (d, some):
@@ -282,17 +282,17 @@ def _all_rows(module: ir.Module, kind: ir.Type, windows: str = "") -> ir.Functio
     types = [kind.as_pointer(), WORD, *_of_rows(kind, windows)[1:]]
     if windows:
         types[6] = kind.as_pointer()
-    return internal(module, f"all_rows_{windows}.{kind}", _VOID, types, define)
+    return internal(module, f"all_{'windows' if windows else 'rows'}.{kind}", _VOID, types, define)
 
 
-def _of_rows(kind: ir.Type, windows: str) -> list[ir.Type]:
+def _of_rows(kind: ir.Type, windows: bool) -> list[ir.Type]:
     """Types of the arguments of `_few_rows`."""
     pointer = kind.as_pointer()
-    places, gaps = [WORD.as_pointer()] * bool(windows), [WORD] * (3 * (windows == "right"))
+    places, gaps = [WORD.as_pointer()] * windows, [WORD] * (3 * windows)
     return [pointer, WORD, WORD, WORD, pointer, *places, WORD, WORD, pointer, WORD, WORD, *gaps]
 
 
-def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows: str) -> ir.Function:
+def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows: bool) -> ir.Function:
     """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
     shape = tile(kind)
     nothing = zero(ir.VectorType(kind, shape.width))
@@ -300,13 +300,12 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         a, down, along, height, panel, *middle = function.args
-        places, (depth, columns, out, ldc, p, *gaps) = middle[: bool(windows)], middle[bool(windows) :]
+        places, (depth, columns, out, ldc, p, *gaps) = middle[:windows], middle[windows:]
         held = b.alloca(kind, rows * vectors * shape.width)
         held.align = 64
         last = b.sub(height, word(1))
         numbers = [least(b, word(r), last) for r in range(rows)]
         lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
-        there = b.sub(columns, word(shape.width * (vectors - 1)))
         parts = [b.gep(panel, [word(v * shape.width)]) for v in range(vectors)]
         if gaps:
             across, start, gap = gaps
@@ -323,46 +322,61 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int, windows
             place = q
             if windows:
                 place = b.load(b.gep(places[0], [q]), align=8, typ=WORD)
-            if windows == "left":
-                place, d = d, place
             right = [load_lanes(b, b.gep(part, [place]), shape.width) for part in parts]
             added = []
             for r, line in enumerate(lines):
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
-            further = b.add(place, word(shape.columns)) if windows == "left" else b.add(d, along)
-            walk.next = [b.add(q, way), further, *added]
-        totals = [(number, walk.carried[2 + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
-
-        def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
-            for number, row in totals:
-                line = b.gep(into, [b.mul(number, stride)])
-                for v, total in enumerate(row):
-                    to = b.gep(line, [word(v * shape.width)])
-                    store_lanes(b, add(b, load_lanes(b, to, shape.width), total) if adds else total, to)
-
-        whole, first = b.icmp_signed("==", there, word(shape.width)), b.icmp_signed("==", p, word(0))
-        with b.if_else(b.and_(whole, first)) as (alone, others):
-            with alone:
-                store(out, ldc)
-            with others, b.if_else(b.and_(whole, b.icmp_signed("==", height, word(rows)))) as (later, cut):
-                with later:
-                    store(out, ldc, adds=True)
-                with cut:  # a row that is taken twice would be added twice
-                    stride = word(shape.width * vectors)
-                    store(held, stride)
-                    b.call(join(module, kind), [held, stride, height, columns, out, ldc, p])
+            walk.next = [b.add(q, way), b.add(d, along), *added]
+        sums = [walk.carried[2 + r * vectors :][:vectors] for r in range(rows)]
+        store_sums(b, module, kind, sums, numbers, held, (height, columns, out, ldc, p))
         b.ret_void()
 
-    name = f"rows_{rows}x{vectors}_{windows}.{kind}"
+    name = f"{'windows' if windows else 'rows'}_{rows}x{vectors}.{kind}"
     return internal(module, name, _VOID, _of_rows(kind, windows), define)
+
+
+def store_sums(
+    b: ir.IRBuilder, module: ir.Module, kind: ir.Type, sums: Sequence[Sequence[ir.Value]], numbers: Sequence[ir.Value],
+    held: ir.Value, to: tuple[ir.Value, ...],
+) -> None:  # fmt: skip
+    """Store the sums of a tile, or add them to what is there.
+
+    Parameters
+    ----------
+    sums : vectors of each row.
+    numbers : of these rows; the last one again for those that are not there.
+    held : memory for all sums.
+    to : height, columns, out, ldc and p, as of `_few_rows`.
+    """
+    height, columns, out, ldc, p = to
+    width, rows, vectors = tile(kind).width, len(sums), len(sums[0])
+
+    def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
+        for number, row in zip(numbers, sums, strict=True):
+            line = b.gep(into, [b.mul(number, stride)])
+            for v, total in enumerate(row):
+                place = b.gep(line, [word(v * width)])
+                store_lanes(b, add(b, load_lanes(b, place, width), total) if adds else total, place)
+
+    whole, first = b.icmp_signed("==", columns, word(width * vectors)), b.icmp_signed("==", p, word(0))
+    with b.if_else(b.and_(whole, first)) as (alone, others):
+        with alone:
+            store(out, ldc)
+        with others, b.if_else(b.and_(whole, b.icmp_signed("==", height, word(rows)))) as (later, cut):
+            with later:
+                store(out, ldc, adds=True)
+            with cut:  # a row that is taken twice would be added twice
+                stride = word(width * vectors)
+                store(held, stride)
+                b.call(join(module, kind), [held, stride, height, columns, out, ldc, p])
 
 
 def join(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (sums, stride, height, columns, out, ldc, p)``: sums stored, or if p is not 0, added to what `out` holds.
 
-    Where the last vector or the rows are not whole ones. Not in `_few_rows` itself, where it would be unrolled: more to
-    compile than all products.
+    Where the last vector or the rows are not whole ones. Unrolled in `store_sums`, it would take longer to compile than
+    all products.
     """
     width = tile(kind).width
     nothing = zero(ir.VectorType(kind, width))

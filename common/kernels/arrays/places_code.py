@@ -12,7 +12,6 @@ from common.kernels.arrays.code_blocks import (
     ForLoop,
     ForStrips,
     While,
-    add,
     align,
     apart,
     cases,
@@ -25,7 +24,7 @@ from common.kernels.arrays.code_blocks import (
     word,
     zero,
 )
-from common.kernels.arrays.gemm_code import join, tile
+from common.kernels.arrays.gemm_code import join, store_sums, tile
 
 _VOID, _BIT = ir.VoidType(), ir.IntType(1)
 _FIRST, _LAST, _MARKS = 1, 2, 6
@@ -157,7 +156,6 @@ def _tile(module: ir.Module, kind: ir.Type, vectors: int) -> ir.Function:
                 return [value for line in sums for value in line]
 
             walk.next = unless(b.and_(marks, word(-1 - _FIRST - _LAST)), walk.carried, products)
-        totals = [(number, walk.carried[r * vectors :][:vectors]) for r, number in enumerate(numbers)]
         with b.if_then(b.icmp_signed("!=", careful, word(0))):
             # of the bits of floats as integers, those of -0.0 are the smallest
             bits = ir.VectorType(ir.IntType(8 * align(kind)), shape.width)
@@ -170,24 +168,8 @@ def _tile(module: ir.Module, kind: ir.Type, vectors: int) -> ir.Function:
             with b.if_then(b.icmp_signed("!=", lanes, zero(lanes.type))):
                 b.ret(_BIT(1))
 
-        def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
-            for number, line in totals:
-                for v, total in enumerate(line):
-                    to = b.gep(into, [b.add(b.mul(number, stride), word(v * shape.width))])
-                    store_lanes(b, add(b, load_lanes(b, to, shape.width), total) if adds else total, to)
-
-        there = b.sub(columns, word(shape.width * (vectors - 1)))
-        whole, first = b.icmp_signed("==", there, word(shape.width)), b.icmp_signed("==", p, word(0))
-        with b.if_else(b.and_(whole, first)) as (alone, others):
-            with alone:
-                store(out, ldc)
-            with others, b.if_else(b.and_(whole, b.icmp_signed("==", height, word(rows)))) as (later, cut):
-                with later:
-                    store(out, ldc, adds=True)
-                with cut:  # a row that is taken twice would be added twice
-                    stride = word(shape.width * vectors)
-                    store(held, stride)
-                    b.call(join(module, kind), [held, stride, height, columns, out, ldc, p])
+        totals = [walk.carried[r * vectors :][:vectors] for r in range(rows)]
+        store_sums(b, module, kind, totals, numbers, held, (height, columns, out, ldc, p))
         b.ret(_BIT(0))
 
     types = _of_rows(kind)
