@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 
-NUMERICS_VERSION = 12
+NUMERICS_VERSION = 13
 """Version of all definitions that bits depend on; part of every cache key and every report.
 
 What changed stands in docs/numerics.md.

@@ -164,8 +164,8 @@ def test_pow_of_special_operands(name, dtype):
         odd = math.isfinite(exponent) and math.fmod(abs(exponent), 2.0) == 1.0
         if exponent == 0.5:  # defined as the square root, unlike C's pow at -0 and -inf
             expected = float(dtype(base) if base == 0 else evaluate(np.sqrt, dtype(base)))
-        elif exponent == 2.0 or exponent == 3.0:
-            continue  # by products, below
+        elif exponent in (2.0, 3.0, 4.0, -2.0, -0.5):
+            continue  # by products and quotients, below
         else:
             try:
                 expected = math.pow(base, exponent)
@@ -206,9 +206,30 @@ def test_atan2_of_special_operands(name, dtype):
 def test_exponents_defined_by_value(dtype):
     with np.errstate(all="ignore"):
         x = np.concatenate([special_values(dtype), sample("tanh", dtype, 3_000)[0]])
-        meaning = {2.0: x * x, 3.0: x * x * x, 0.5: np.sqrt(x), 1.0: x, 0.0: np.ones_like(x), -1.0: 1 / x}
+        meaning = {
+            2.0: x * x, 3.0: x * x * x, 4.0: (x * x) * (x * x), 0.5: np.sqrt(x), 1.0: x, 0.0: np.ones_like(x),
+            -1.0: 1 / x, -2.0: 1 / (x * x), -0.5: 1 / np.sqrt(x),
+        }  # fmt: skip
     for exponent, expected in meaning.items():
         assert difference(evaluate(elementary.pow, x, np.full_like(x, exponent)), expected) is None
+
+
+@pytest.mark.parametrize("exponent", [n for n in range(-15, 16) if n not in (0, 1, 2, 3, 4, -1, -2)])
+def test_few_factors_of_float32_are_multiplied_in_float64(exponent):
+    """Whole powers are rounded once: no error is above half a unit of the last place and a little."""
+    with np.errstate(all="ignore"):
+        x = np.concatenate([special_values(np.float32), sample("exp", np.float32, 1_500)[0]])
+        values = evaluate(elementary.pow, x, np.full_like(x, exponent))
+        expected = np.prod([x.astype(np.float64)] * abs(exponent), axis=0)
+        expected = (1 / expected if exponent < 0 else expected).astype(np.float32)
+    assert np.array_equal(np.isnan(values), np.isnan(expected))
+    assert np.array_equal(np.signbit(values), np.signbit(expected))
+    apart = np.abs(values.view(np.int32).astype(np.int64) - expected.view(np.int32))
+    assert np.all((apart <= 1) | np.isnan(expected)), x[apart > 1]
+    for base, value in zip(x[:: len(x) // 200].tolist(), values[:: len(x) // 200].tolist(), strict=True):
+        if base and math.isfinite(base) and value and math.isfinite(value):
+            with mpmath.workprec(160):
+                assert ulp_error(value, mpmath.power(mpmath.mpf(base), exponent), np.float32) <= 0.5001
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

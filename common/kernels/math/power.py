@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from common.compiler.primitives import Value, absolute, bits, constant, convert, dtype_of, is_float, rint, select, sqrt
+from common.compiler.primitives import (
+    Value,
+    absolute,
+    bits,
+    constant,
+    convert,
+    dtype_of,
+    is_float,
+    rarely,
+    rint,
+    select,
+    sqrt,
+)
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import power_of_two, round_magic, scale
 from common.kernels.math.integer_power import integer_pow
 from common.kernels.math.logarithm import split_exponent
 from common.kernels.math.polynomial import at_least, at_most, horner, short
 
-__all__ = ["pow"]
+__all__ = ["POWERS", "pow"]
+
+_FACTORS, _FEW = 4, 3
+"""Binary digits of the whole exponents that are products: of float32, and of float64, where they end at 4."""
 
 # 2 / (3 ln 2) = head + tail, the head of 26 bits
 _SCALE_HEAD, _SCALE_TAIL = 0.9617966860532761, 7.872699542894897e-09
@@ -50,11 +67,10 @@ def _log2(m: Value, k: Value, inverse: Value) -> tuple[Value, Value]:
     return head, log_tail - ((head - k) - log_head)
 
 
-def _power_64(x: Value, y: Value, wanted: Value) -> tuple[Value, Value]:
-    """Return (|x|^y for finite positive |x|, 1/(m+1) or, where it is wanted, the reciprocal of x)."""
+def _power_64(x: Value, y: Value) -> Value:
+    """Return |x|^y for finite |x| above 0."""
     m, k, _ = split_exponent(absolute(x))
-    inverse = 1.0 / select(wanted, x, m + 1.0)
-    head, tail = _log2(m, k, inverse)
+    head, tail = _log2(m, k, 1.0 / (m + 1.0))
     # |log2 x| is 0 or above 2^-53: beyond 2^70 every exponent over- or underflows alike
     y = at_most(at_least(y, -(2.0**70)), 2.0**70)
     y_head = short(y)
@@ -64,42 +80,86 @@ def _power_64(x: Value, y: Value, wanted: Value) -> tuple[Value, Value]:
     p_tail = at_most(at_least(p_tail, -1.0), 1.0)
     n, count = round_magic(p_head + p_tail)
     r = (p_head - count) + p_tail
-    return scale(1.0 + r * horner(r, fitted.EXP2_64), n), inverse
+    return scale(1.0 + r * horner(r, fitted.EXP2_64), n)
 
 
-def _power_32(x: Value, y: Value, wanted: Value) -> tuple[Value, Value]:
-    """Return the same for float32, computed in float64, where every float32 is normal; for y = -2 that of x^2."""
+def _power_32(x: Value, y: Value) -> Value:
+    """Return the same for float32, computed in float64, where every float32 is normal."""
     # |log2 x| is 0 or above 2^-25: beyond 2^40 every exponent over- or underflows alike
-    wide, exponent = convert(x, np.float64), convert(at_most(at_least(y, -(2.0**40)), 2.0**40), np.float64)
-    m, k, _ = split_exponent(absolute(wide), subnormal=False)
-    inverse = 1.0 / select(wanted, select(y == -2.0, wide * wide, wide), m + 1.0)
-    s = (m - 1.0) * inverse
+    wide, exponent = convert(absolute(x), np.float64), convert(at_most(at_least(y, -(2.0**40)), 2.0**40), np.float64)
+    m, k, _ = split_exponent(wide, subnormal=False)
+    s = (m - 1.0) * (1.0 / (m + 1.0))
     product = (k + s * horner(s * s, fitted.LOG2_32)) * exponent
     product = at_most(at_least(product, -200.0), 200.0)
     n, count = round_magic(product)
     r = product - count
-    power = (1.0 + r * horner(r, fitted.EXP2_32)) * power_of_two(n)
-    return convert(power, np.float32), convert(inverse, np.float32)
+    return convert((1.0 + r * horner(r, fitted.EXP2_32)) * power_of_two(n), np.float32)
+
+
+def _defined(x: Value, y: Value) -> Value:
+    """Return what the exponents that have a definition of their own stand for; others give any number."""
+    square, half = x * x, absolute(y) == 0.5
+    if dtype_of(x).itemsize == 8:
+        power = select(half, sqrt(x), _product(x, convert(absolute(y), np.int32), _FEW))
+        return select(y < 0.0, 1.0 / power, power)
+    product = _product(convert(x, np.float64), convert(absolute(y), np.int32), _FACTORS)
+    power = convert(select(y < 0.0, 1.0 / product, product), np.float32)
+    power = select(y == 3.0, square * x, select(y == 4.0, square * square, power))
+    root = select(half, sqrt(x), square)
+    return select(half | (y == -2.0), select(y < 0.0, 1.0 / root, root), power)
+
+
+def _product(x: Value, count: Value | int, digits: int) -> Value:
+    """Return x^count, by squaring: of x, x^2, x^4, ... those that count's digits say, from left to right."""
+    result, factor = constant(1.0, x), x
+    for position in range(digits):
+        more = count & (1 << position)
+        if not isinstance(count, int):
+            result = select(more != 0, result * factor, result)
+        elif more:
+            result = result * factor
+        if position < digits - 1:
+            factor = factor * factor
+    return result
+
+
+def _known(n: int) -> Callable[[Value, Value], Value]:
+    """The power of a number n that the text says: what `pow` is for it, without what it is for others."""
+
+    def power(x: Value, y: Value) -> Value:
+        if dtype_of(x) != np.float32:
+            return pow(x, y)
+        product = _product(convert(x, np.float64), abs(n), _FACTORS)
+        return convert(1.0 / product if n < 0 else product, np.float32)
+
+    return power
+
+
+def _inverse(of: Callable[[Value], Value]) -> Callable[[Value, Value], Value]:
+    """The same for a number below 0 whose definition is 1 / of(x), of floats."""
+    return lambda x, y: 1.0 / of(x) if is_float(x) else pow(x, y)
 
 
 def pow(x: Value, y: Value) -> Value:
     """Return x raised to the power y.
 
-    The exponents 2, 3, 0.5, 1, 0 and -1 are decided by value and *defined*: ``x*x``, ``(x*x)*x``, ``sqrt(x)``, ``x``,
-    1 and ``1/x``, correctly rounded but for the cube; of float32 -2 is ``1/x^2``, rounded once. So pow(-inf, 0.5) is
-    NaN and pow(-0, 0.5) is -0, as for sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y) and pow(x, 0), NaN included;
-    NaN for a negative finite base with a fractional exponent; the sign of x for an odd integer y; limits at zeros and
+    The exponents 2, 3, 4, 1, 0, -1, -2, 0.5 and -0.5 are decided by value and *defined*: ``x*x``, ``(x*x)*x``,
+    ``(x*x)*(x*x)``, ``x``, 1, ``1/x``, ``1/(x*x)``, ``sqrt(x)`` and ``1/sqrt(x)``. Of float32, whole exponents between
+    -16 and 16 other than these are products in float64, of those of x, x^2, x^4 and x^8, from left to right, or
+    their reciprocals, rounded once. So pow(-inf, 0.5) is NaN and pow(-0, 0.5) is -0, as for sqrt, and 0.5's
+    reciprocals are those of rsqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y) and pow(x, 0), NaN included; NaN for
+    a negative finite base with a fractional exponent; the sign of x for an odd integer y; limits at zeros and
     infinities. Integers: see `integer_pow`.
 
     Formula: ``2^(y log2 |x|)``, the logarithm as an unevaluated sum of two float64 (`_log2`); float32 is
     computed in float64.
 
-    Error: float64 1.22 ulp, float32 0.54 ulp; the cube at most 1.5 ulp.
+    Error: float64 1.22 ulp, float32 0.54 ulp; of the exponents 3 and 4 at most 1.5 and 2.5.
     """
     if not is_float(x):
         return integer_pow(x, y)
-    inverse_wanted = (y == -1.0) | (y == -2.0) if dtype_of(x).itemsize == 4 else y == -1.0
-    power, inverse = (_power_64 if dtype_of(x).itemsize == 8 else _power_32)(x, y, inverse_wanted)
+    narrow = dtype_of(x).itemsize == 4
+    power = (_power_32 if narrow else _power_64)(x, y)
     magnitude = absolute(x)
     zero, infinite = magnitude == 0.0, magnitude == np.inf
     power = select(zero | infinite, select(zero ^ (y > 0.0), constant(np.inf, x), 0.0), power)
@@ -110,9 +170,14 @@ def pow(x: Value, y: Value) -> Value:
     undefined = ((x < 0.0) & ~whole & ~infinite) | (x != x) | (y != y)
     power = select(undefined, np.nan, power)
     power = select((y == 0.0) | (x == 1.0), 1.0, power)
-    power = select(y == 1.0, x, power)
-    square = x * x
-    power = select(y == 2.0, square, power)
-    power = select(y == 3.0, square * x, power)
-    power = select(y == 0.5, sqrt(x), power)
-    return select(inverse_wanted, inverse, power)
+    few = absolute(y) < 2.0**_FACTORS if narrow else (y >= -2.0) & (y <= 4.0)
+    return rarely(power, whole & few | (absolute(y) == 0.5), lambda: _defined(x, y))
+
+
+POWERS: dict[float, Callable[[Value, Value], Value]] = {
+    **{n: _known(n) for n in range(1 - 2**_FACTORS, 2**_FACTORS) if n < -2 or n > 4},
+    0: lambda x, _: constant(1, x), 1: lambda x, _: x, 2: lambda x, _: x * x, 3: lambda x, _: (x * x) * x,
+    4: lambda x, _: (x * x) * (x * x), 0.5: lambda x, _: sqrt(x), -0.5: lambda x, _: 1.0 / sqrt(x),
+    -1: _inverse(lambda x: x), -2: _inverse(lambda x: x * x),
+}  # fmt: skip
+"""Exponent -> the power, for a compiler that knows the exponent."""

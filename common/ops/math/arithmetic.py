@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.compiler.primitives import absolute, by_number, constant, dtype_of, select
-from common.compiler.primitives import sqrt as root
 from common.core.op import Op
 from common.core.python_numbers import weak
 from common.kernels.math import elementary as e
+from common.kernels.math.power import POWERS
 from common.ops._define import elementwise
 from common.ops._samples import positive
 
@@ -105,6 +105,8 @@ def _pow_base(g: Any, a: Any, b: Any) -> Any:
     if isinstance(b, (int, float)):
         if b == 0.5:
             return g / (2 * sqrt(a))
+        if b == -0.5:
+            return g * (-0.5 * pow(rsqrt(a), 3))
         return zeros_like(g) if b == 0 else g * (b * pow(a, b - 1))
     # the factor is 0 too: its product with a cotangent of 0 has to be, where the rule is differentiated for a tangent
     return where(eq(b, 0), 0, g * where(eq(b, 0), 0, b * pow(a, b - 1)))
@@ -120,16 +122,11 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
     return where(zero, 0, g * where(zero, 0, y * factor))
 
 
-_POWERS = {
-    0: lambda a, _: constant(1, a), 0.5: lambda a, _: root(a), 1: lambda a, _: a,
-    2: lambda a, _: a * a, 3: lambda a, _: (a * a) * a,
-}  # fmt: skip
-
 pow = elementwise(
-    "pow", by_number(lambda a, b: e.pow(a, b), _POWERS), (_pow_base, _pow_exponent),
-    draw=positive, versions=(1, 2, 3, 0.5, -1, -2), neutral=((1, 1),),
-    costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value; of "
-        "float32 -2 is 1/x^2, rounded once. "
+    "pow", by_number(lambda a, b: e.pow(a, b), POWERS), (_pow_base, _pow_exponent),
+    draw=positive, versions=(1, 2, 3, 4, 0.5, -0.5, -1, -2), neutral=((1, 1),),
+    costly=True, doc="a ** b. Exponents 2, 3, 4, 1, 0, -1, -2, 0.5, -0.5 are x*x, (x*x)*x, (x*x)*(x*x), x, 1, 1/x, "
+        "1/(x*x), sqrt(x), 1/sqrt(x), decided by value; of float32 others below 16 are products, rounded once. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", refuses="b",
 )  # fmt: skip
 
