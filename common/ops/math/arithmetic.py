@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from common.compiler.primitives import absolute, by_number, constant, dtype_of, select
 from common.core.op import Op
 from common.core.python_numbers import weak
 from common.kernels.math import elementary as e
 from common.kernels.math.power import POWERS
 from common.ops._define import elementwise
-from common.ops._samples import positive
+from common.ops._samples import Rng, of_elementwise, positive
 
 
 def _is_bool(x: Any) -> bool:
@@ -122,9 +124,15 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
     return where(zero, 0, g * where(zero, 0, y * factor))
 
 
+def _powers(rng: Rng, dtype: Any) -> list[Any]:
+    exponents = np.asarray([-15, -6, -3, -2, -1, -0.5, 0.5, 1, 2, 3, 4, 5, 7, 12, 15], dtype)
+    bases = np.asarray(rng.uniform(0.6, 1.6, exponents.shape), dtype)
+    return [*of_elementwise(("a", "b"), positive)(rng, dtype), ((bases, exponents), {})]
+
+
 pow = elementwise(
     "pow", by_number(lambda a, b: e.pow(a, b), POWERS), (_pow_base, _pow_exponent),
-    draw=positive, versions=(1, 2, 3, 4, 0.5, -0.5, -1, -2), neutral=((1, 1),),
+    samples=_powers, versions=(1, 2, 3, 4, 0.5, -0.5, -1, -2), neutral=((1, 1),),
     costly=True, doc="a ** b. Exponents 2, 3, 4, 1, 0, -1, -2, 0.5, -0.5 are x*x, (x*x)*x, (x*x)*(x*x), x, 1, 1/x, "
         "1/(x*x), sqrt(x), 1/sqrt(x), decided by value; of float32 others below 16 are products, rounded once. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", refuses="b",
