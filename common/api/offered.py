@@ -31,10 +31,18 @@ def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[
     return [f"y = {call}", "return wrap(y) if y.__class__ is ndarray else y"]
 
 
-def bind_function(name: str, function: Any, template: Template, home: str, **scope: Any) -> Callable[..., Any]:
-    """A function of tensors; `scope` has what its body uses besides."""
+def bind_function(
+    name: str, function: Any, template: Template, home: str, written: Callable[..., Any] | None = None, **scope: Any
+) -> Callable[..., Any]:
+    """A function of tensors.
+
+    Parameters
+    ----------
+    written : makes calls with ``out=``, in place of `common.api.out.written`.
+    scope : what its body uses besides.
+    """
     scope = {"Tensor": Tensor, "_operand": operand, "_operands": operands, **scope}
-    write_out = out.write if name in out.TAKEN else None
+    write_out = (written or out.written) if name in out.TAKEN else None
     in_place = name in engine_functions.INPLACE
     return engine_functions.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
 
@@ -52,6 +60,6 @@ def bind_creation(
     for name, f in names.items():
         template, scope = (_creation_body, {}) if extend is None else extend(_creation_body, f)
         scope |= {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
-        write_out = out.write if name in out.CREATION else None
+        write_out = out.written if name in out.CREATION else None
         bound[name] = engine_functions.bind(name, f, template, __file__, write_out=write_out, **scope)
     return bound

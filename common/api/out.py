@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,11 @@ CREATION = frozenset(
 SAME_DTYPE = frozenset(["aminmax", "gather", "multinomial"])
 #: All of them.
 TAKEN = NAMES | LINALG | SPECIAL
+
+
+def written(name: str, out: Any, function: Callable[..., Any], /, *operands: Any, **options: Any) -> Any:
+    """The call of a function with ``out=``."""
+    return write(name, out, function(*operands, **options))
 
 
 def write(name: str, out: Any, result: Any) -> Any:

@@ -79,7 +79,7 @@ def bind(
     ----------
     template : ``template(operands, sequences, call) -> lines`` of the body; `call` is the call of `function`.
     takes_operands : whether parameters with the names of operands are operands.
-    write_out : what writes its result to the argument `out`, which it gets then; see `common.api.out.write`.
+    write_out : what makes a call with the argument `out`, see `common.api.out.written`.
     home : file of the engine's package; frames of the result count as the package's own.
     in_place : whether it takes ``inplace=``, to write the result over its first operand.
     scope : names that the body uses.
@@ -145,7 +145,7 @@ def bind(
     if write_out is not None:
         if not takes_operands:  # what makes tensors of sizes
             again = [x.replace("dtype=dtype", "dtype=_dtype_for(out, dtype)") for x in again]
-        body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
+        body[:0] = [f"if out is not None: return _write_out({name!r}, out, {', '.join(['_itself', *again])})"]
     if in_place:
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
     if placed:

@@ -28,6 +28,8 @@ NAMES = frozenset(
      "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract",
      "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy"]
 )  # fmt: skip
+#: Those that write at indices and masks, whose in-place forms `common.methods.in_place_index` has.
+AT_INDICES = frozenset(["index_add", "index_copy", "index_fill", "index_put", "masked_fill", "scatter"])
 
 
 def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> TensorBase:

@@ -138,6 +138,11 @@ def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
 # ------------------------------------------------------------------ with history: a new value
 
 
+def with_written(x: Any, key: Any, value: Any) -> Any:
+    """x with a value at what a key selects, as `setitem` writes it."""
+    return _written(x, take_apart(x.shape, as_keys(key)), as_value(value, x.dtype))
+
+
 def _written(x: Any, selection: Selection, v: Any) -> Any:
     """x with the value in its place."""
     if selection.chosen:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import dynamic.eager.writes
-import dynamic.eager.writing_kernels  # noqa: F401  give tensors their ways of writing
+import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
 from common.api import offered
 from common.api.offered import Template, bind_function, function_body
 from common.methods import named
 from common.tensor import boundary
-from dynamic.eager import short_reductions, tensor, views
+from dynamic.eager import short_reductions, tensor, views, writing_kernels
 from dynamic.eager.remembered import applied, applying, remembering, remembering_results
 
 #: The functions with a short path.
@@ -35,7 +34,7 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
             scope |= applied(*tensor.ONE_OP[name])
         else:
             template, scope = remembering(function_body, function)
-        bound[name] = bind_function(name, function, template, __file__, short=short, **scope)
+        bound[name] = bind_function(name, function, template, __file__, writing_kernels.write_out, short=short, **scope)
     return bound
 
 

@@ -293,7 +293,7 @@ def known_key(key: Any) -> Any:
 
 
 @cache
-def _keys_among_slices() -> Any:
+def keys_among_slices() -> Any:
     """The functions of such keys, which few programs have."""
     from dynamic.eager import keys_among_slices
 
@@ -333,7 +333,7 @@ def _getitem(self: Any, key: Any) -> Any:
         if type(key) is Tensor and (y := _chosen(self, key)) is not None:
             return y
         if type(key) is tuple and {*map(type, key)} != {Tensor}:
-            y = _keys_among_slices().at(self, key)
+            y = keys_among_slices().at(self, key)
             return _general_getitem(self, key) if y is NotImplemented else y
         if type(key) is list and key and INTS.issuperset(map(type, key)):
             key = wrap(np.array(key, np.int64))

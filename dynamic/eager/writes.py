@@ -22,7 +22,7 @@ from common.tensor.leaf import Leaf
 from common.tensor.node import Node
 from common.tensor.view_families import Family, is_recorded
 from common.tensor.write_log import log_write, read_first
-from dynamic.eager.views import SMALL, known_key, parts, recent_parts
+from dynamic.eager.views import SMALL, keys_among_slices, known_key, parts, recent_parts
 
 general = boundary.guarded(setitem, "__setitem__")
 _getframe = sys._getframe
@@ -79,9 +79,14 @@ def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
     else:
         return False
     if k.dtype == bool:
-        if places is not k or k.shape != x.shape or v.ndim or k.size > SMALL:
+        if places is not k or k.shape != x.shape or v.ndim > 1 or k.size > SMALL:
             return False
-        np.putmask(x, k, v)
+        if not v.ndim:
+            np.putmask(x, k, v)
+        elif v.size and np.count_nonzero(k) == v.size:
+            np.place(x, k, v)
+        else:
+            return False
         return True
     if k.dtype != np.int64 or k.ndim != 1 or not x.ndim:
         return False
@@ -97,18 +102,15 @@ def _is_written_at(self: Any, x: np.ndarray, key: Any, value: Any) -> bool:
     return True
 
 
-def _is_of_tensors(key: Any) -> bool:
-    return type(key) is tuple and {*map(type, key)} == {Tensor}
-
-
 def _setitem(self: Any, key: Any, value: Any) -> None:
     """`x[key] = value`; the short path is a write of a number, or a tensor of the same dtype."""
     x = self.payload
     known = key if type(key) is int else known_key(key)
     if mode.tracing or known is None or type(x) is not np.ndarray:
-        taken = type(x) is np.ndarray and not mode.tracing and (type(key) is Tensor or _is_of_tensors(key))
-        if taken and _is_written_at(self, x, key, value):
-            return log_write(x, *user_frame(2))
+        if type(x) is np.ndarray and not mode.tracing and (type(key) is Tensor or type(key) is tuple):
+            alone = type(key) is Tensor or {*map(type, key)} == {Tensor}
+            if (alone and _is_written_at(self, x, key, value)) or keys_among_slices().write_at(self, key, value):
+                return log_write(x, *user_frame(2))
         return general(self, key, value)
     recorded, edge = is_recorded(self), None
     if isinstance(value, TensorBase):

@@ -11,36 +11,31 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from itertools import count
-from math import prod
 from sys import _getframe
 from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.api.out import write as write_result
+from common.api.out import written
 from common.core import mode
+from common.core.aliases import ABSENT
 from common.core.dtypes import SUPPORTED
 from common.core.members import give
-from common.core.op import Op
 from common.core.source_lines import user_files, user_frame
-from common.core.spec import Spec
-from common.evaluate import kernels
 from common.evaluate import specialise as eager
-from common.evaluate.fused_lines import DelayedOp, expressions
 from common.evaluate.kernels import MANY, filled
 from common.evaluate.kinds import number
-from common.methods.in_place_functions import NAMES
+from common.methods.in_place_functions import AT_INDICES, NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
-from common.random.draw_counts import refuse_draws
 from common.runtime.builtins import make_finder, make_write
-from common.runtime.call_text import MAX_INPUTS
 from common.tensor import boundary
-from common.tensor.base import Tensor, TensorBase, wrap
+from common.tensor.base import Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write, native_log, read_first
-from dynamic.eager.op_lines import MoreThanFormsError, OpLine, StandIn
 from dynamic.eager.remembered import KINDS, OFTEN
 
 _LIMIT = 256
@@ -72,7 +67,7 @@ def _first_write(*given: Any) -> Any:
 write: Callable[..., Any] = _first_write
 
 
-def _free(self: Any) -> Any:
+def free(self: Any) -> Any:
     """The array of a tensor that may be overwritten where nothing is recorded; None of any other one."""
     if self.__class__ not in KINDS or mode.tracing or (_grad_enabled() and is_recorded(self)):
         return None
@@ -114,56 +109,137 @@ class _Way(NamedTuple):
     numbers: Any
 
 
-def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The in-place form of a function, with the general way behind it."""
-    general = boundary.guarded(getattr(TensorBase, name), name)
-    known: dict[Any, Any] = {}
-    calls: dict[Any, int] = {}
-    tuples: dict[Any, Any] = {}
+_PLAIN = frozenset((bool, str, type(None), type(ABSENT), *map(type, SUPPORTED)))
 
-    def meet(arrays: Sequence[np.ndarray], numbers: Any, operands: Sequence[Any], options: dict[str, Any]) -> Any:
-        """The way of a call that `find` does not know: it will know it from now on, if such a call has come often."""
-        key = (*[(x.shape, x.dtype) for x in arrays], numbers)
-        found = known.get(key)
-        if found is None:
-            calls[key] = met = calls.get(key, 0) + 1
-            if met < OFTEN:
-                if len(calls) > _LIMIT:
-                    calls.clear()
-                    known.clear()
-                    tuples.clear()
-                return False
-            found = known[key] = _Way(_learnt(function, operands, options), calls, numbers)
-        _store(found, calls, numbers, *arrays)
-        return found.run
 
-    def wide(x: np.ndarray, self: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
+class Ways:
+    """How one function writes over a tensor, by the forms of its operands and the values of its other arguments.
+
+    Attributes
+    ----------
+    learn : ``learn(function, operands, options, x)`` makes a way to run it over the array x; False if it has none.
+    calls : how often a call has come that has no way yet; it tells the functions apart for `find`.
+    tuples : of equal values the one that stands for all.
+    """
+
+    __slots__ = ("calls", "function", "known", "learn", "tuples")
+
+    def __init__(self, function: Callable[..., Any], learn: Callable[..., Any]) -> None:
+        self.function, self.learn = function, learn
+        self.known: dict[Any, Any] = {}
+        self.calls: dict[Any, int] = {}
+        self.tuples: dict[Any, Any] = {}
+
+    def key(self, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The arrays among operands, and all else; None of a call that is recorded, or that has other arguments."""
         recorded = None
-        arrays: list[Any] = [x]
+        arrays: list[Any] = []
         numbers: Any = ()
-        for i, z in enumerate(others):
+        for i, z in enumerate(operands):
             if (kind := z.__class__) in KINDS:
                 if z._requires_grad and (recorded := _grad_enabled() if recorded is None else recorded):
-                    return general(self, *others, **options)
+                    return None
                 arrays.append(z.payload)
             elif kind is float or kind is int:
                 numbers += i, kind, z or repr(z)
+            elif kind in _PLAIN:
+                numbers += i, kind, z
+            elif (kind is tuple or kind is list) and z and all(t.__class__ in KINDS for t in z):
+                if any(t._requires_grad for t in z) and _grad_enabled():
+                    return None
+                arrays += [t.payload for t in z]
+                numbers += i, kind, len(z)
             else:
-                return general(self, *others, **options)
-        for name_, z in options.items():
+                return None
+        for name, z in options.items():
             kind = z.__class__
-            if kind is not float and kind is not int:
-                return general(self, *others, **options)
-            numbers += name_, kind, z or repr(z)
-        numbers = tuples.setdefault(numbers, numbers)
-        found = find(calls, numbers, *arrays)
-        run = meet(arrays, numbers, (self, *others), options) if found is None else found[0]
+            if kind is float or kind is int:
+                numbers += name, kind, z or repr(z)
+            elif kind in _PLAIN:
+                numbers += name, kind, z
+            else:
+                return None
+        return arrays, self.tuples.setdefault(numbers, numbers)
+
+    def wrote(self, x: np.ndarray, own: tuple[Any, ...], operands: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Whether the result was written over the array x; else nothing was done.
+
+        Parameters
+        ----------
+        own : the tensor of x where that is the first operand; else nothing.
+        operands : all others.
+        """
+        if (key := self.key(operands, options)) is None:
+            return False
+        arrays, numbers = key
+        found = find(self.calls, numbers, x, *arrays)
+        run = self.meet([x, *arrays], numbers, (*own, *operands), options) if found is None else found[0]
         if not run:
-            return general(self, *others, **options)
-        for z in arrays:
+            return False
+        for i, z in enumerate(arrays):
             if z is not x and not _is_beside(x, z):
-                return general(self, *others, **options)
-        if run(*arrays) is NotImplemented:
+                arrays[i] = z.copy()
+        return run(x, *arrays) is not NotImplemented
+
+    def meet(self, arrays: Sequence[np.ndarray], numbers: Any, operands: Any, options: dict[str, Any]) -> Any:
+        """The way of a call that `find` does not know: it will know it from now on, if such a call has come often."""
+        key = (*[(x.shape, x.dtype) for x in arrays], numbers)
+        found = self.known.get(key)
+        if found is None:
+            self.calls[key] = met = self.calls.get(key, 0) + 1
+            if met < OFTEN:
+                if len(self.calls) > _LIMIT:
+                    self.calls.clear()
+                    self.known.clear()
+                    self.tuples.clear()
+                return False
+            learnt = self.learn(self.function, operands, options, arrays[0])
+            found = self.known[key] = _Way(learnt, self.calls, numbers)
+        _store(found, self.calls, numbers, *arrays)
+        return found.run
+
+
+def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any], x: np.ndarray) -> Any:
+    """``run(x, *arrays)``: a function of tensors of these forms in place, x being the memory of the first; or False."""
+    from dynamic.eager import writing_lines
+
+    return writing_lines.in_place(function, operands, options)
+
+
+def _learnt_beside(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any], x: Any) -> Any:
+    """``run(x, *arrays)``: a function of tensors of these forms, its result written to x; or False."""
+    from dynamic.eager import writing_lines
+
+    return writing_lines.beside(function, operands, options, x)
+
+
+_outs: dict[Any, Ways] = {}
+
+
+def write_out(name: str, out: Any, function: Callable[..., Any], /, *operands: Any, **options: Any) -> Any:
+    """The call of a function with ``out=``: one kernel that writes there, with the general way behind it."""
+    x = write(out)
+    if x is not None or (x := free(out)) is not None:
+        ways = _outs.get(function) or _outs.setdefault(function, Ways(function, lambda *given: _learnt_beside(*given)))
+        if not ways.wrote(x, (), operands, options):
+            y = function(*operands, **options)
+            if y.__class__ is not Tensor or y._requires_grad or (z := _elements(x, y)) is None:
+                return write_result(name, out, y)
+            _put(x, z)
+        if write(x, frame := _getframe(2)) is None:
+            _log(x, frame)
+        return out
+    return written(name, out, function, *operands, **options)
+
+
+def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place form of a function, with the general way behind it."""
+    general = boundary.guarded(getattr(TensorBase, name), name)
+    ways = Ways(function, lambda *given: _learnt(*given))
+    calls, tuples = ways.calls, ways.tuples
+
+    def wide(x: np.ndarray, self: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if not ways.wrote(x, (self,), others, options):
             return general(self, *others, **options)
         if write(x, frame := _getframe(2)) is None:
             _log(x, frame)
@@ -172,7 +248,7 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *others: Any, **options: Any) -> Any:
         """The commonest operands: none, one tensor with memory of its own, or one number."""
         x = write(self)
-        if x is None and (x := _free(self)) is None:
+        if x is None and (x := free(self)) is None:
             return general(self, *others, **options)
         if not options and len(others) < 2:
             found = z = None
@@ -197,104 +273,9 @@ def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _learnt(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any]) -> Any:
-    """``run(*arrays)``: a function of tensors of these forms, in place; or False.
-
-    It returns NotImplemented, with nothing done, where the general way is to be taken.
-    """
-    forms = [Spec(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
-    try:
-        with mode.GradSwitch(False), refuse_draws():
-            line = OpLine(forms)
-            result = function(*line.operands, **options)
-        try:
-            return _kernel(line, result)
-        except MoreThanFormsError:
-            return _result_over(line, result)
-    except Exception:  # the general way raises it again for the operands, unless only stand-ins cause it
-        return False
-
-
-def _result_over(line: OpLine, result: Any) -> Any:
-    """The steps of a line one after the other; their result, of the first operand's form, is copied over it.
-
-    Raises
-    ------
-    MoreThanFormsError : the result has another form.
-    """
-    first: Any = line.operands[0]
-    if result.payload.shape != first.payload.shape or result.payload.dtype != first.payload.dtype:
-        raise MoreThanFormsError
-    text, scope = line.function(result)
-    exec(compile(text, f"{__file__}: remembered", "exec"), scope)
-    run = scope["line"]
-
-    def over(*arrays: np.ndarray) -> Any:
-        try:
-            y = run(*map(wrap, arrays))
-        except Exception:  # the general way raises it again
-            return NotImplemented
-        arrays[0][...] = y.payload
-        return None
-
-    return over
-
-
-def _kernel(line: OpLine, result: Any) -> Any:
-    """The steps of a line as one kernel that writes to its first operand.
-
-    Raises
-    ------
-    MoreThanFormsError : they are no elementwise ops of its shape and dtype, or none at all.
-    """
-    first: Any = line.operands[0]
-    shape, dtype, steps = first.payload.shape, first.payload.dtype, line.steps
-    if dtype.kind != "f" or not prod(shape) or not steps or [result.name] != steps[-1][4]:
-        raise MoreThanFormsError
-    tensors = [x for x in line.operands if type(x) is StandIn]
-    places: dict[str, tuple[str, int]] = {x.name: ("x", i) for i, x in enumerate(tensors)}
-    shapes = [x.payload.shape for x in tensors]
-    constants: list[np.ndarray] = []
-    program: list[tuple[Op, list[tuple[str, Any]]]] = []
-    for at, (op, operands, attrs, _, names) in enumerate(steps):
-        found = line.recipes[at]
-        made = DelayedOp(op, tuple(x.payload if type(x) is StandIn else x for x in operands), None, None, found.dtype)
-        if op.kind != "elementwise" or attrs or found.spec.shape != shape or not made.is_fusible(found.spec):
-            raise MoreThanFormsError
-        if found.dtype not in (dtype, np.dtype(np.bool_)):
-            raise MoreThanFormsError
-        given = []
-        for x in operands:
-            if type(x) is StandIn:
-                given.append(places[x.name])
-            elif op.versions:  # another kernel for some numbers
-                given.append(("n", x))
-            else:
-                given.append(("x", len(shapes)))
-                shapes.append(())
-                constants.append(number(x, dtype))
-        program.append((op, given))
-        places[names[0]] = "t", at
-    if found.spec.dtype != dtype or len(shapes) > MAX_INPUTS:
-        raise MoreThanFormsError
-    classes, ints = kernels.arrange(shapes, shape)
-    if None in classes:
-        raise MoreThanFormsError
-    letters = "".join(map(str, classes))
-    dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
-    if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
-        call = kernels.general(program[0][0].name, tuple(dtypes), dtype, letters)
-    else:
-        source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
-        call = kernels.compiled(source, "fused", False)
-
-    def run(*arrays: np.ndarray) -> None:
-        call(*arrays, *constants, arrays[0], *ints)
-
-    def run_two(x: np.ndarray, z: np.ndarray) -> None:
-        call(x, z, *constants, x, *ints)
-
-    return run_two if len(tensors) == 2 else run
+def _put(x: np.ndarray, value: np.ndarray) -> None:
+    if x.size < MANY or not filled(x, value):
+        x[...] = read_first(x, value)
 
 
 def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -309,11 +290,10 @@ def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:
     def method(self: Any, *given: Any, **options: Any) -> Any:
         x = write(self)
         if x is None:
-            x = _free(self)
+            x = free(self)
         if options or x is None or (value := value_of(x, *given)) is None:
             return general(self, *given, **options)
-        if x.size < MANY or not filled(x, value):
-            x[...] = read_first(x, value)
+        _put(x, value)
         if write(x, frame := _getframe(1)) is None:
             _log(x, frame)
         return self
@@ -377,5 +357,6 @@ class _LateForm:
         return method if instance is None else method.__get__(instance, owner)
 
 
+_late = [*(name for name in NAMES if name in functional.__all__), *AT_INDICES]
 for _class in (Tensor, Leaf):
-    give(_class, {**METHODS, **{f"{name}_": _LateForm(name, _class) for name in NAMES if name in functional.__all__}})
+    give(_class, {**METHODS, **{f"{name}_": _LateForm(name, _class) for name in _late}})
