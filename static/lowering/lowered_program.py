@@ -199,9 +199,10 @@ def describe(group: Group) -> str:
 
 
 def _fused(work: Work, parallel: bool) -> list[Group]:
+    from static.lowering.fusion.cheap_again import repeat_cheap
     from static.lowering.fusion.fuse import fuse_items
 
-    return fuse_items(work, parallel)
+    return repeat_cheap(work, fuse_items(work, parallel))
 
 
 def _escaping(work: Work, groups: list[Group]) -> set[int]:

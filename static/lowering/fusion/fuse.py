@@ -5,7 +5,7 @@
 2. Values of rows, and numbers, that only one group uses join that group.
 3. Groups that read the same array over the same space join, so that it is read once.
 
-Nothing is recomputed across kernels and nothing is reassociated, so merging never changes a bit; it only decides
+Nothing is recomputed by that and nothing is reassociated, so merging never changes a bit; it only decides
 how often memory is walked through. Every refusal is kept with its reason for ``explain()``.
 """
 
