@@ -56,20 +56,27 @@ class Checked(InParts):
         ----------
         errors : what tells of wrong ones; that of the node's own kernel by default.
         """
-        buffer = self.contiguous(node, per_row.layout)
+        index, used = per_row.layout, per_row.used
+        repeats = [is_literal(step, 0) for step in index.strides]  # of an expanded one, each index is checked once
+        once = tuple(1 if r else n for n, r in zip(index.shape, repeats, strict=True))
+        if any(repeats) and isinstance(index.root, ArrayBuffer):
+            used = used * numel(tuple(n for n, r in zip(index.shape, repeats, strict=True) if r))
+            dense = is_dense(index.root, index.offset, once, index.strides)
+            index = Layout(index.root, index.offset, once, index.strides, dense)
+        buffer = self.contiguous(node, index)
         (*_, own) = native_calls(node)
         wrap = node.attrs.get("wrap", False)
         errors = own.errors if errors is None else errors
-        call = coordinates.check(buffer.dtype, numel(buffer.shape), extent, wrap, per_row.used, errors)
+        call = coordinates.check(buffer.dtype, numel(buffer.shape), extent, wrap, used, errors)
         name = buffer.id, *sizes_key(call.ints)
         if name not in self.checks:
             token = self.buffer(np.dtype(np.int64), ())
             self.item(node, "native", (), function="check", dtype=token.dtype, operands=[], results=[token],
                       inputs=[buffer], calls=[call])  # fmt: skip
             self.checks[name] = token
-        own_shape = per_row.layout.shape
-        behind = len(shape) - per_row.lead - len(own_shape)
-        strides = (*(0,) * per_row.lead, *contiguous_strides(own_shape), *(0,) * behind)
+        steps = [0 if r else step for r, step in zip(repeats, contiguous_strides(index.shape), strict=True)]
+        behind = len(shape) - per_row.lead - len(steps)
+        strides = (*(0,) * per_row.lead, *steps, *(0,) * behind)
         which = self.operand(Layout(buffer, 0, shape, strides, False), shape)
         return Operand(which, np.dtype(np.int64)), [self.checks[name]]
 

@@ -129,6 +129,20 @@ def test_a_wrong_index_names_the_line_that_reads_at_it(which, wrong):
     assert f"test_indexed.py:{line}" in str(raised.value) + "".join(getattr(raised.value, "__notes__", ()))
 
 
+@pytest.mark.parametrize("dim", [1, 2])
+def test_expanded_indices_are_checked_and_read_where_they_lie(dim):
+    def weighted(x, i, w):
+        rows = tw.gather(x, dim, i[:, None].expand(*x.shape[:2], i.shape[-1]))
+        return (rows * w[:, None]).sum(0)
+
+    i, w = RNG.integers(0, 5, (4, 20)), floats(4, 20)
+    compiled = assert_compiles(weighted, (floats(4, 5, 20), i, w), (floats(4, 6, 20), i, w))
+    assert names(compiled) == ["k", "sum_cols"]
+    with pytest.raises(IndexRangeError, match=f"out of bounds for dimension {dim}"):
+        compiled(floats(4, 5, 20), i + 41, w)
+    assert compiled(floats(4, 0, 20), i + 41, w).shape == (0, 20)  # no index is looked at
+
+
 def test_a_wrong_index_leaves_state_alone():
     cell = tw.nn.Parameter(tw.tensor(floats(6, 16)), requires_grad=False)
 
