@@ -7,7 +7,7 @@ from common.evaluate.kernels import compiled
 from common.kernels.arrays.window_maxima import WIDTHS, put_source, serves
 from common.kernels.arrays.window_rows import amax_source, sum_source
 from common.kernels.arrays.windows import add_source, max_source, window_args
-from common.ops.image.windows import _amax_oracle, _max_oracle
+from common.ops.image.windows import _amax_oracle, _max_oracle, _sum_oracle
 from tests.bits import assert_all_same_bits
 
 SIZES = (2, 5, 9)
@@ -125,3 +125,28 @@ def test_planes_that_are_one_window(dtype, size):
         compiled(max_source(*given, windows["padding"]), "window_max")(x, found, *args)
         compiled(amax_source(*given), "window_amax")(x, maxima, *args)
         assert_all_same_bits([found, maxima], [_max_oracle(x, **windows), _amax_oracle(x, **windows)], str(sizes))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [((1, 6, 32), (1, 3, 8)), ((1, 16, 16), (1, 5, 5)), ((4, 6, 10), (2, 2, 5)), ((1, 1, 40), (1, 1, 10)),
+     ((1, 7, 9), (1, 7, 2)), ((3, 5, 8), (2, 5, 8)), ((1, 8, 32), (1, 3, 7)), ((1, 4, 6), (1, 1, 1)),
+     ((1, 4, 6), (1, 8, 12)), ((1, 20, 180), (1, 2, 2))],
+    ids=str,
+)  # fmt: skip
+def test_adaptive_windows_that_are_alike_and_those_that_are_not(sizes, count, dtype):
+    rng = np.random.default_rng(5)
+    windows = {"size": (0, 0, 0), "stride": (1, 1, 1), "padding": (0, 0, 0), "dilation": (1, 1, 1)}
+    given = dtype, (0, 0, 0), (1, 1, 1), (1, 1, 1)
+    for now in (sizes, (sizes[0], sizes[1] + 1, sizes[2] + 3)):  # the second time the sizes are others than expected
+        x = (5 * rng.standard_normal((2, 3, *now))).astype(dtype)
+        if dtype is not np.int64:
+            x[rng.random(x.shape) < 0.02] = np.nan
+            x[rng.random(x.shape) < 0.1] = -0.0
+        args = window_args(6, now, (windows["size"], count, *list(windows.values())[1:]))
+        totals, maxima = (np.empty((2, 3, *count), dtype) for _ in range(2))
+        compiled(sum_source(*given, sizes, count), "window_sum")(x, totals, *args)
+        compiled(amax_source(*given, sizes, count), "window_amax")(x, maxima, *args)
+        expected = _sum_oracle(x, count=count, **windows), _amax_oracle(x, count=count, **windows)
+        assert_all_same_bits([totals, maxima], expected, f"{now}")

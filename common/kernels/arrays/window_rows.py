@@ -45,14 +45,63 @@ def _side_by_side(name: str, step: int, size: int) -> str:
 """
 
 
-def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
+def _alike(extent: int, count: int) -> tuple[int, int] | None:
+    """The step between adaptive windows, and the size of each, where these are the same for all of them."""
+    if count < 1:
+        return None
+    starts, ends = ([i * extent // count for i in range(count)], [-(-i * extent // count) for i in range(1, count + 1)])
+    step = starts[1] if count > 1 else extent
+    alike = all(start == i * step and end == i * step + ends[0] for i, (start, end) in enumerate(zip(starts, ends)))
+    return (step, ends[0]) if alike else None
+
+
+def _adaptive(
+    name: str, dtype: Any, size: Sequence[Any], sizes: Sequence[int] = (), counts: Sequence[int] = ()
+) -> str:
+    """Lines for adaptive windows that are all alike if images have certain sizes; none if they are not.
+
+    Parameters
+    ----------
+    sizes, counts : d, h and w of an image, and how many windows they have, as they are likely to be.
+    """
+    found = [_alike(n, m) for n, m in zip(sizes, counts, strict=True)]
+    if not found or any(type(n) is not int or n for n in size) or None in found or np.dtype(dtype).kind != "f":
+        return ""
+    (sd, kd), (sh, kh), (sw, kw) = (one for one in found if one is not None)
+    if sw not in NEAR or kw not in NEAR:
+        return ""
+    function, now = f"{name}_of_windows_{sw}_{kw}", zip(("d", "h", "w", "od", "oh", "ow"), (*sizes, *counts))
+    row, plane = f"{sw}, {kw}, {counts[2]}, 0, {sizes[2]}", sizes[1] * sizes[2]
+    first = f"{{0}} * {sizes[0] * plane}", f"{{0}} * {counts[0] * counts[1] * counts[2]}"
+    if sizes[0] == 1 and sh == kh:  # windows of lines that follow each other, from plane to plane
+        x, out = (place.format("low") for place in first)
+        lines = f"(high - low) * {counts[1]}, {sh}, 0, {kh}, 1, (high - low) * {sizes[1]}"
+        calls = f"        {function}(x, {x}, out, {out}, {row}, 1, {plane}, {lines})\n"
+    else:
+        x, out = (place.format("plane") for place in first)
+        lines = f"{counts[1]}, {sh}, 0, {kh}, 1, {sizes[1]}"
+        calls = f"""        for plane in range(low, high):
+            for a in range({counts[0]}):
+                {function}(x, {x} + a * {sd * plane}, out, {out} + a * {counts[1] * counts[2]}, {row},
+                           {kd}, {plane}, {lines})
+"""
+    return f"""    if args[4] == 0 and {" and ".join(f"{n} == {value}" for n, value in now)}:
+        wide()
+{calls}        return 0
+"""
+
+
+def sum_source(
+    dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], *likely: Sequence[int]
+) -> str:
     """Return the kernel that adds up each window.
 
     Parameters
     ----------
     size, stride, dilation : of windows. Those of a row are added up side by side, if these are known numbers.
+    likely : the sizes of an image and how many windows it has: so are adaptive ones, if that makes them alike.
     """
-    head = head_of_planes("window_sum", "x", dtype, dtype)
+    head = head_of_planes("window_sum", "x", dtype, dtype) + _adaptive("sums", dtype, size, *likely)
     if _by_rows(dtype, size, stride, dilation):
         return head + _side_by_side("sums", stride[2], size[2])
     kind = buffer_dtype(dtype)
@@ -62,9 +111,12 @@ def sum_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation:
     return head + one_by_one(body, zeros + added) + "    return 0\n"
 
 
-def amax_source(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> str:
+def amax_source(
+    dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any], *likely: Sequence[int]
+) -> str:
     """Return the kernel that finds the maximum of each window; parameters as in `sum_source`."""
     head = head_of_planes("window_amax", "x", dtype, dtype) + of_planes(dtype, "x[plane * d * h * w + at]")
+    head += _adaptive("maxima", dtype, size, *likely)
     if _by_rows(dtype, size, stride, dilation):
         return head + _side_by_side("maxima", stride[2], size[2])
     least = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min

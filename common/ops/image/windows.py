@@ -14,6 +14,7 @@ import numpy as np
 
 from common.core.dtypes import int64
 from common.core.op import NativeCall, Op
+from common.core.sizes import hint
 from common.core.spec import Spec, numel
 from common.ops._define import composite, kernel
 from common.ops._samples import away_from_zero, join, one
@@ -135,6 +136,8 @@ def _window_call(name: str, shape: Any, dtype: Any, attrs: dict[str, Any]) -> Na
 
     known = {"add": 0, "sum": 3, "max": 4, "amax": 3}[name]  # what a kernel is written for
     baked = [attrs[key] for key in ("size", "stride", "dilation", "padding")[:known]]
+    if known == 3:
+        baked += [tuple(map(hint, shape[2:])), tuple(map(hint, attrs["count"]))]
     source = getattr(window_rows if known == 3 else windows, f"{name}_source")(dtype, *baked)
     return NativeCall(source, f"window_{name}", windows.window_args(numel(shape[:2]), shape[2:], _given(attrs)))
 
