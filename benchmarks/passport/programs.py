@@ -72,12 +72,15 @@ def depends_on_the_machine(program: PassportProgram) -> bool:
     """Whether LAPACK or SciPy computes some of a program's results, or its inputs come with Python."""
     from common.compiler import host_kernels
     from common.evaluate import specialise
+    from common.kernels.linalg import elimination
 
     seen: list[str] = []
 
     def watch(frame: Any, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is host_kernels.host_call.__code__:
-            seen.append(event)
+            function, specs = frame.f_locals["function"], frame.f_locals["specs"]
+            if not (function in elimination.FUNCTIONS and specs[0].shape[-1] <= elimination.SMALL):
+                seen.append(function)
 
     specialise.forget()  # so that what each op calls is looked up again
     sys.setprofile(watch)

@@ -1,4 +1,6 @@
-"""Small systems that are solved without Python: numpy's bits, and Python for what is singular, large or empty."""
+"""Small systems that are solved without Python: up to 16 rows the bits of `common.kernels.linalg.elimination`, which is
+held against exact arithmetic, otherwise numpy's; and Python for what is singular, large or empty.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,21 @@ import dynamic
 import static
 from common.compiler import host_kernels
 from common.core.errors import LinAlgError
-from common.kernels.linalg import lapack, small_systems
+from common.kernels.linalg import elimination, lapack, small_systems
 from tests.bits import assert_all_same_bits
 
 
 def _noting(function, seen):
     return lambda a, *rest, **named: (seen.append(getattr(a, "shape", a)), function(a, *rest, **named))[1]
+
+
+def _listed(found):
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def _by_python(name, x):
+    """What the function gives that calls numpy, or computes as `elimination` says."""
+    return lapack.cholesky(x, "")[0] if name == "cholesky" else getattr(lapack, name)(x)
 
 
 @pytest.fixture
@@ -31,24 +42,24 @@ def calls(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,)])
-def test_solutions_have_numpys_bits(dtype, batch, calls):
+def test_solutions_have_the_bits_of_elimination_or_numpy(dtype, batch, calls):
     f, rng = static.function(lambda a, b: static.linalg.solve_ex(a, b)), np.random.default_rng(0)
-    for n, k in ((1, 1), (2, 3), (3, 1), (7, 4), (16, 16), (31, 32), (33, 2), (4, 40), (0, 2), (3, 0)):
+    for n, k in ((1, 1), (2, 3), (3, 1), (7, 4), (16, 16), (17, 3), (31, 32), (33, 2), (4, 40), (0, 2), (3, 0)):
         a, b = (rng.standard_normal((*batch, n, m)).astype(dtype) for m in (n, k))
-        expected = np.linalg.solve(a, b)
+        expected = lapack.solve(a, b, "")[0]
+        np.testing.assert_allclose(expected, np.linalg.solve(a, b), rtol=1e-3 if dtype == np.float32 else 1e-9)
         calls.clear()
         x, info = f(a, b)
-        by_python = max(n, k) > small_systems.MOST or not small_systems.routine("dgesv")[0]
+        by_python = n > elimination.SMALL and (max(n, k) > small_systems.MOST or not small_systems.routine("dgesv")[0])
         assert bool(calls) == (by_python and x.numel() > 0)
         assert_all_same_bits([x], [expected], f"{n} unknowns, {k} right sides")
         assert not np.asarray(info).any()
 
 
-def test_what_is_singular_is_left_to_python(calls):
+def test_what_is_singular_is_told():
     a = np.stack([np.eye(3), np.zeros((3, 3)), 2 * np.eye(3)]).astype(np.float32)
     b = np.ones((3, 3, 1), np.float32)
     found = static.function(lambda a, b: static.linalg.solve_ex(a, b))(a, b)
-    assert calls[0] == (3, 3, 3)
     assert_all_same_bits(found, dynamic.linalg.solve_ex(dynamic.tensor(a), dynamic.tensor(b)), "dynamic's")
     assert np.asarray(found[1]).tolist() == [0, 1, 0]
     f = static.function(lambda a, b: static.linalg.solve(a, b))
@@ -59,7 +70,7 @@ def test_what_is_singular_is_left_to_python(calls):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,)])
-def test_factors_and_determinants_have_numpys_bits(dtype, batch, calls):
+def test_factors_and_determinants_have_the_bits_of_elimination_or_numpy(dtype, batch, calls):
     """The numbers below the diagonal are read, the sign follows from exchanged rows and negative pivots."""
     rng = np.random.default_rng(1)
     functions = {
@@ -67,19 +78,19 @@ def test_factors_and_determinants_have_numpys_bits(dtype, batch, calls):
         "slogdet": static.function(lambda a: tuple(static.linalg.slogdet(a))),
         "det": static.function(lambda a: static.linalg.det(a)),
     }
-    for n in (1, 2, 3, 8, 31, 33):
+    for n in (1, 2, 3, 8, 16, 17, 31, 33):
         a = rng.standard_normal((*batch, n, n)).astype(dtype)
         for name, f in functions.items():
             x = a @ a.swapaxes(-1, -2) + dtype(n) * np.eye(n, dtype=dtype) if name == "cholesky" else a
             with np.errstate(all="ignore"):
-                expected = getattr(np.linalg, name)(x) if n < 32 or name != "cholesky" else None
-            if expected is None:
-                expected = dynamic.linalg.cholesky(dynamic.tensor(x)).numpy()
+                expected = _by_python(name, x)
+                tolerance = 1e-4 if dtype == np.float32 else 1e-10
+                for y, z in zip(_listed(expected), _listed(getattr(np.linalg, name)(x)), strict=True):
+                    np.testing.assert_allclose(y, z, rtol=tolerance, atol=tolerance)
             calls.clear()
             found = f(x)
             assert bool(calls) == (n > 32 and (x.size > 0 or name != "cholesky"))
-            many = name == "slogdet"
-            assert_all_same_bits(found if many else [found], expected if many else [expected], f"{name} of {n} rows")
+            assert_all_same_bits(_listed(found), _listed(expected), f"{name} of {n} rows")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -93,12 +104,14 @@ def test_triangular_systems_are_those_of_trsm(dtype, upper, unit, calls):
         return lambda a, b: tw.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
 
     f = static.function(solved(static))
-    for n, k, batch in ((1, 1, ()), (3, 2, (4,)), (8, 5, ()), (32, 32, ()), (33, 2, ()), (4, 40, (2,)), (3, 3, (0,))):
+    for n, k, batch in (
+        (1, 1, ()), (3, 2, (4,)), (8, 5, (11,)), (17, 3, ()), (32, 32, ()), (33, 2, ()), (4, 40, (2,)), (3, 3, (0,)),
+    ):  # fmt: skip
         a = (rng.standard_normal((*batch, n, n)) / n + 2 * np.eye(n)).astype(dtype)
         b = rng.standard_normal((*batch, n, k)).astype(dtype)
         calls.clear()
         found = f(a, b)
-        assert bool(calls) == (max(n, k) > small_systems.MOST)
+        assert bool(calls) == (n > small_systems.MOST)
         assert_all_same_bits([found], [lapack.solve_triangular(a, b, upper, unit)], f"{n} rows, {k} sides")
         triangle = np.triu(a) if upper else np.tril(a)
         if unit:
@@ -116,7 +129,7 @@ def test_values_and_inverses_have_numpys_bits(dtype, batch, calls):
         "eigvalsh": (lambda tw, a: tw.linalg.eigvalsh(a), np.linalg.eigvalsh),
         "eigvalsh, upper": (lambda tw, a: tw.linalg.eigvalsh(a, "U"), lambda a: np.linalg.eigvalsh(a, "U")),
         "svdvals": (lambda tw, a: tw.linalg.svdvals(a), lambda a: np.linalg.svd(a, compute_uv=False)),
-        "inv": (lambda tw, a: tw.linalg.inv(a), lambda a: np.linalg.solve(a, np.eye(a.shape[-1], dtype=dtype))),
+        "inv": (lambda tw, a: tw.linalg.inv(a), lambda a: lapack.inv(a, "")[0]),
         "cofactors": (lambda tw, a: tw.grad(lambda a: tw.linalg.det(a).sum())(a), lapack.cofactors),
     }
     for n in (1, 2, 3, 8, 31, 32, 33):
@@ -216,12 +229,12 @@ def test_the_eager_engine_calls_no_python_either(dtype, n, calls):
     a, b = (rng.standard_normal((3, n, m)).astype(dtype) for m in (n, 2))
     positive = a @ a.swapaxes(1, 2) + dtype(n) * np.eye(n, dtype=dtype)
     functions = {
-        "solve": (lambda a, b: la.solve(a, b), np.linalg.solve, (a, b)),
-        "cholesky": (lambda x: la.cholesky(x), np.linalg.cholesky, (positive,)),
-        "slogdet": (lambda a: tuple(la.slogdet(a)), lambda a: tuple(np.linalg.slogdet(a)), (a,)),
+        "solve": (lambda a, b: la.solve(a, b), lambda a, b: lapack.solve(a, b, "")[0], (a, b)),
+        "cholesky": (lambda x: la.cholesky(x), lambda x: lapack.cholesky(x, "")[0], (positive,)),
+        "slogdet": (lambda a: tuple(la.slogdet(a)), lapack.slogdet, (a,)),
         "qr": (lambda a: tuple(la.qr(a)), lambda a: tuple(np.linalg.qr(a)), (a,)),
-        "det": (lambda a: la.det(a), np.linalg.det, (a,)),
-        "inv": (lambda a: la.inv(a), lambda a: np.linalg.solve(a, np.eye(n, dtype=dtype)), (a,)),
+        "det": (lambda a: la.det(a), lapack.det, (a,)),
+        "inv": (lambda a: la.inv(a), lambda a: lapack.inv(a, "")[0], (a,)),
         "solve_triangular": (
             lambda a, b: la.solve_triangular(a, b, upper=True),
             lambda a, b: lapack.solve_triangular(a, b, True, False), (positive, b),

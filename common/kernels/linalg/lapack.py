@@ -1,5 +1,7 @@
 """Factorisations and solutions by LAPACK, which numpy and SciPy bring: one call per matrix of a batch.
 
+Triangular factors of small matrices and what follows from them are our own (`common.kernels.linalg.elimination`).
+
 Each function takes arrays of float32 or float64, which it does not write to, and returns new ones. SciPy is imported
 when it is first needed. ``user`` is the public function that errors name; where it is "" nothing is
 wrong with a singular matrix.
@@ -14,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common.core.errors import ArgumentError, LinAlgError
+from common.kernels.linalg import elimination
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -34,6 +37,11 @@ def _routine(name: str, dtype: np.dtype[Any]) -> Any:
 def _fortran(x: Array) -> Array:
     """A copy by columns, as LAPACK reads it: its alignment does not depend on that of `x`."""
     return np.array(x, order="F")
+
+
+def _is_small(a: Array) -> bool:
+    """Whether square matrices are factored by `common.kernels.linalg.elimination`."""
+    return 0 < a.shape[-1] <= elimination.SMALL and a.size > 0
 
 
 def _items(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
@@ -86,6 +94,10 @@ def _check_solve(info: Array, user: str) -> None:
 
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
+    if _is_small(a):
+        factors, info = elimination.cholesky(a)
+        _check_factor(info, user)
+        return factors, info
     info = np.zeros(a.shape[:-2], np.int32)
     if a.shape[-1] < _LARGE:
         try:
@@ -116,6 +128,10 @@ def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
     info = np.zeros(a.shape[:-2], np.int32)
     if not b.size:
         return np.empty_like(b), info
+    if _is_small(a):
+        found, info = elimination.solve(a, b)
+        _check_solve(info, user)
+        return found, info
     try:
         return np.linalg.solve(a, b), info
     except np.linalg.LinAlgError:
@@ -136,6 +152,8 @@ def inv(a: Array, user: str) -> tuple[Array, Array]:
 
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
+    if _is_small(a):
+        return elimination.solve_triangular(a, b, upper, unitriangular)
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
     if b.size:
         for i in _items(a.shape[:-2]):
@@ -147,12 +165,16 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
 
 def det(a: Array) -> Array:
     """Determinants, from getrf."""
+    if _is_small(a):
+        return elimination.det(a)
     with np.errstate(all="ignore"):
         return np.asarray(np.linalg.det(a), a.dtype)
 
 
 def slogdet(a: Array) -> tuple[Array, Array]:
     """Signs and logarithms of magnitudes of determinants, from getrf."""
+    if _is_small(a):
+        return elimination.slogdet(a)
     with np.errstate(all="ignore"):
         sign, logarithm = np.linalg.slogdet(a)
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
@@ -186,14 +208,16 @@ def _of_inverse(a: Array) -> Array | None:
     """The cofactors of a matrix from its inverse, if that has all its digits."""
     with np.errstate(all="ignore"):
         try:
-            inverse, det = np.linalg.inv(a), np.linalg.det(a)
+            small = _is_small(a)
+            inverse = elimination.solve(a, np.eye(len(a)))[0] if small else np.linalg.inv(a)
         except np.linalg.LinAlgError:
             return None
-        most, size, bound = np.abs(inverse).max(), np.abs(det), float(ROOT)
+        value = elimination.det(a) if small else np.linalg.det(a)
+        most, size, bound = np.abs(inverse).max(), np.abs(value), float(ROOT)
         for _ in range(3):
             bound *= bound
         usable = np.abs(a).max() * most <= SPREAD and size * bound >= 1 and size * most <= bound
-        return det * inverse.T if usable else None
+        return value * inverse.T if usable else None
 
 
 def _of_singular_values(a: Array) -> Array:

@@ -1,28 +1,164 @@
 """Parts of native source for small matrices: `common.kernels.linalg.small_systems` puts them together.
 
-A text is what is done with one matrix of a batch, which `HEAD` has copied by columns to `matrix`; names in braces are
-filled in.
+A text is what is done with eight small matrices, which `LANES` has copied to lanes of `matrix`, or by LAPACK with one
+matrix of a batch, which `LOOP` has copied to it by columns; names in braces are filled in.
 """
 
 from __future__ import annotations
 
 HEAD = """
-{routines}, {python} = C
+{routines}, {python}, eliminate_lanes, substitute_lanes, factor_lanes = C
+
+def gathered(lanes, at, rows, columns, first, width, live):
+    for i in range(rows):
+        for j in range(width):
+            for l in range(8):
+                place = ((l if l < live else live - 1) * rows + i) * columns + first + j
+                float64s(lanes)[(i * width + j) * 8 + l] = to_float64({elements}(at)[place])
+
+def scattered(lanes, at, rows, columns, first, width, live):
+    for i in range(rows):
+        for j in range(width):
+            for l in range(live):
+                place = (l * rows + i) * columns + first + j
+                {elements}(at)[place] = to_{dtype}(float64s(lanes)[(i * width + j) * 8 + l])
+
+def some(infos):
+    for l in range(8):
+        if infos[l] != 0:
+            return 1
 
 def {name}(status, scratch, bufs, ints):
     matrix = room({words})
     sides = room({words})
     pivots = room({most})
-    sizes = room(6)
+    sizes = room(24)
     n = ints[{rows}]
     count = {count}
+    batch = 1
+    for d in range({batch}):
+        batch *= ints[d]
+"""
+
+LANES = """
+    if n >= 1 and n <= {small} and count >= 1:
+        for s in range(0, batch, 8):
+            live = batch - s if batch - s < 8 else 8
+            a = bufs[0] + s * n * n * {itemsize}
+            gathered(matrix, a, n, n, 0, n, live)
+"""
+"""Eight matrices at once, in `common.kernels.linalg.elimination_code`; a lane without one has the last one."""
+
+SOLVE_LANES = """
+            for first in range(0, count, {small}):
+                width = count - first if count - first < {small} else {small}
+                if first > 0:
+                    gathered(matrix, a, n, n, 0, n, live)
+                gathered(sides, bufs[1] + s * n * count * {itemsize}, n, count, first, width, live)
+                eliminate_lanes(matrix, sides, sizes, n, width)
+                if some(sizes + 128):
+                    return invoke({python}, status, scratch, bufs, ints)
+                substitute_lanes(matrix, sides, 1, 0, n, width)
+                scattered(sides, bufs[2] + s * n * count * {itemsize}, n, count, first, width, live)
+            for l in range(live):
+                int32s(bufs[3])[s + l] = to_int32(0)
+"""
+
+INVERSE_LANES = """
+            for i in range(n * n * 8):
+                float64s(sides)[i] = to_float64(0)
+            for i in range(n):
+                for l in range(8):
+                    float64s(sides)[(i * n + i) * 8 + l] = to_float64(1)
+            eliminate_lanes(matrix, sides, sizes, n, n)
+            if some(sizes + 128):
+                return invoke({python}, status, scratch, bufs, ints)
+            substitute_lanes(matrix, sides, 1, 0, n, n)
+"""
+
+INV_LANES = """
+            scattered(sides, bufs[1] + s * n * n * {itemsize}, n, n, 0, n, live)
+            for l in range(live):
+                int32s(bufs[2])[s + l] = to_int32(0)
+"""
+
+COFACTORS_LANES = """
+            for l in range(live):
+                largest = to_float64(0)
+                most = to_float64(0)
+                for i in range(n * n):
+                    size = abs(to_float64({elements}(a)[l * n * n + i]))
+                    if size > largest:
+                        largest = size
+                    size = abs(float64s(sides)[i * 8 + l])
+                    if size > most:
+                        most = size
+                det = float64s(sizes)[l]
+                size = abs(det)
+                bound = to_float64({root})
+                for i in range(3):
+                    bound = bound * bound
+                usable = largest * most <= to_float64({spread}) and size * bound >= to_float64(1)
+                if not (usable and size * most <= bound):
+                    return invoke({python}, status, scratch, bufs, ints)
+                x = bufs[1] + (s + l) * n * n * {itemsize}
+                for i in range(n):
+                    for j in range(n):
+                        {elements}(x)[j * n + i] = to_{dtype}(det * float64s(sides)[(i * n + j) * 8 + l])
+"""
+
+DET_LANES = """
+            eliminate_lanes(matrix, sides, sizes, n, 0)
+            for l in range(live):
+                {elements}(bufs[1])[s + l] = to_{dtype}(float64s(sizes)[l])
+"""
+
+SLOGDET_LANES = """
+            eliminate_lanes(matrix, sides, sizes, n, 0)
+            for l in range(live):
+                total = to_float64(0)
+                for i in range(n):
+                    total = total + log(abs(float64s(matrix)[(i * n + i) * 8 + l]))
+                {elements}(bufs[1])[s + l] = to_{dtype}(float64s(sizes)[8 + l])
+                {elements}(bufs[2])[s + l] = to_{dtype}(total)
+"""
+
+CHOLESKY_LANES = """
+            factor_lanes(matrix, sizes, n)
+            if {told} and some(sizes):
+                return invoke({python}, status, scratch, bufs, ints)
+            for i in range(n):
+                for j in range(i + 1, n):
+                    for l in range(8):
+                        float64s(matrix)[(i * n + j) * 8 + l] = to_float64(0)
+            scattered(matrix, bufs[1] + s * n * n * {itemsize}, n, n, 0, n, live)
+            for l in range(live):
+                int32s(bufs[2])[s + l] = to_int32(sizes[l])
+"""
+
+TRIANGULAR_LANES = """
+            for first in range(0, count, {small}):
+                width = count - first if count - first < {small} else {small}
+                gathered(sides, bufs[1] + s * n * count * {itemsize}, n, count, first, width, live)
+                substitute_lanes(matrix, sides, {upper}, {unitriangular}, n, width)
+                scattered(sides, bufs[2] + s * n * count * {itemsize}, n, count, first, width, live)
+"""
+
+DONE = """
+        status[0] = 0
+        return 0
+"""
+
+REST = """
+    return invoke({python}, status, scratch, bufs, ints)
+"""
+"""Of larger matrices, where there is no routine."""
+
+LOOP = """
     if n < 1 or n > {least} or count < 1 or count > {most}:
         return invoke({python}, status, scratch, bufs, ints)
     sizes[0] = n
     sizes[1] = count
-    batch = 1
-    for d in range({batch}):
-        batch *= ints[d]
     for s in range(batch):
         a = bufs[0] + s * n * n * {itemsize}
         for i in range(n):

@@ -1,14 +1,15 @@
-"""Small matrices without Python: native source that calls the routine of LAPACK that numpy or SciPy calls.
+"""Small matrices without Python: native source that eliminates eight at once, or calls a routine of LAPACK.
 
-Python takes 6 to 10 us for a call, LAPACK less than 1 for a few unknowns. The matrices of a batch are copied as they
-are for `common.kernels.linalg.lapack`, by columns and for numpy in float64: so the routine sees the same numbers, and
-gives the same bits. What is singular, large or empty is left to Python.
+Python takes 6 to 10 us for a call, LAPACK less than 1 for a few unknowns. Up to 16 rows, what
+`common.kernels.linalg.elimination` defines is computed. The larger matrices of a batch are copied as they are for
+`common.kernels.linalg.lapack`, by columns and for numpy in float64: so the routine that numpy or SciPy calls sees the
+same numbers, and gives the same bits. What is singular, large or empty is left to Python.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -19,6 +20,8 @@ from common.compiler.compile import load_ir
 from common.compiler.host_kernels import HostKernel
 from common.kernels.linalg import lapack
 from common.kernels.linalg import small_system_texts as texts
+from common.kernels.linalg.elimination import SMALL
+from common.kernels.linalg.elimination_code import define_all
 
 MOST = 32
 """Most unknowns, and right sides, of a small system: both matrices lie on the stack."""
@@ -84,44 +87,61 @@ define i64 @twingrad_{name}_in_place(i64 %at) {{
 
 
 def _source(
-    kernel: HostKernel, python: str, body: str, routines: list[str], count: str = "1", least: int = MOST,
-    wide: str = "float64", **more: Any,
+    kernel: HostKernel, python: str, body: str, routines: Mapping[str, int], count: str = "1", least: int = MOST,
+    wide: str = "float64", lanes: str = "", functions: Sequence[str] = (), **more: Any,
 ) -> str:  # fmt: skip
-    """The text of a kernel with one matrix of n rows, and `count` right sides, per item of a batch."""
-    dtype, dims = kernel.buffers[0]
-    return (texts.HEAD + body + texts.END).format(
-        python=python, name=kernel.name, routines=", ".join(routines), most=MOST, least=least, words=MOST * MOST,
-        rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize, dtype=dtype.name,
-        elements=f"{dtype.name}s", wide=wide, **more,
-    )  # fmt: skip
-
-
-def solve(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.solve`; empty where the routine is not found.
+    """The text of a kernel with one matrix of n rows, and `count` right sides, per item of a batch; may be empty.
 
     Parameters
     ----------
     python : the name of the kernel in Python, to which the rest is left.
+    body : what `routines` of LAPACK, by their names and addresses, do with one matrix; without one that is not done.
+    lanes : what is done with eight small matrices.
+    functions : of `_libm`, which `body` calls.
     """
-    if not _defined("dgesv", routine("dgesv")[0]):
+    for name, address in routines.items():
+        llvm_engine.define(f"twingrad_{name}", partial(int, address))
+    for name in functions:
+        llvm_engine.define(f"twingrad_twingrad_{name}", partial(_in_place, name))
+    found = all(routines.values()) and all(map(_libm, functions))
+    if not (lanes or found):
         return ""
-    return _source(kernel, python, texts.SOLVE, ["dgesv"], f"ints[{2 * kernel.buffers[0][1] - 1}]")
+    if lanes:
+        define_all()
+        lanes = texts.LANES + lanes + texts.DONE
+    dtype, dims = kernel.buffers[0]
+    names = ", ".join([*routines, *(f"twingrad_{name}" for name in functions)])
+    return (texts.HEAD + lanes + (texts.LOOP + body + texts.END if found else texts.REST)).format(
+        python=python, name=kernel.name, routines=names, most=MOST,
+        least=least, small=SMALL,
+        words=8 * SMALL * SMALL, rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize, dtype=dtype.name,
+        elements=f"{dtype.name}s", wide=wide, **more,
+    )  # fmt: skip
+
+
+def _numpys(*names: str) -> dict[str, int]:
+    return {name: routine(name)[0] for name in names}
+
+
+def solve(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.solve`."""
+    count = f"ints[{2 * kernel.buffers[0][1] - 1}]"
+    return _source(kernel, python, texts.SOLVE, _numpys("dgesv"), count, lanes=texts.SOLVE_LANES)
 
 
 def inv(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.inv`, as `solve`."""
-    if not _defined("dgesv", routine("dgesv")[0]):
-        return ""
-    return _source(kernel, python, texts.INVERSE + texts.INV, ["dgesv"], "n")
+    """Native source of `common.kernels.linalg.lapack.inv`."""
+    lanes = texts.INVERSE_LANES + texts.INV_LANES
+    return _source(kernel, python, texts.INVERSE + texts.INV, _numpys("dgesv"), "n", lanes=lanes)
 
 
 def eigvalsh(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.eigvalsh`, as `solve`."""
+    """Native source of `common.kernels.linalg.lapack.eigvalsh`."""
     return _values(kernel, python, "dsyevd", texts.EIGENVALUES, triangle=ord("U" if kernel.words[0] == "U" else "L"))
 
 
 def svdvals(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.svdvals`, as `solve`, for square matrices."""
+    """Native source of `common.kernels.linalg.lapack.svdvals`, for square matrices."""
     return _values(kernel, python, "dgesdd", texts.SINGULAR_VALUES, _one_if_square(kernel))
 
 
@@ -131,78 +151,65 @@ def _one_if_square(kernel: HostKernel) -> str:
 
 
 def _values(kernel: HostKernel, python: str, name: str, body: str, count: str = "1", **more: Any) -> str:
-    if not _defined(name, routine(name)[0]):
-        return ""
-    return _source(kernel, python, texts.FINITE + body + texts.VALUES, [name], count, work=700, **more)
+    return _source(kernel, python, texts.FINITE + body + texts.VALUES, _numpys(name), count, work=700, **more)
 
 
 def cholesky(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.cholesky`, as `solve`: of what that leaves to numpy, and where
-    nobody is told of failures.
+    """Native source of `common.kernels.linalg.lapack.cholesky`: of what that leaves to numpy, and where nobody is told
+    of failures.
     """
     (dtype, _), (user,) = kernel.buffers[0], kernel.words
-    if not _defined("dpotrf", routine("dpotrf")[0]):
-        return ""
     potrf = "spotrf" if dtype == np.float32 else "dpotrf"
-    if user or not _defined(f"{potrf}_of_scipy", _of_scipy(potrf)):
-        return _source(kernel, python, texts.CHOLESKY.replace("{failed}", texts.RAISED), ["dpotrf"], least=MOST - 1)
-    body, names = texts.CHOLESKY.replace("{failed}", texts.FAILED.strip()), ["dpotrf", f"{potrf}_of_scipy"]
-    return _source(kernel, python, body, names, least=MOST - 1, potrf=names[1])
+    body, routines = texts.CHOLESKY, _numpys("dpotrf")
+    if user or not _of_scipy(potrf):
+        body = body.replace("{failed}", texts.RAISED)
+    else:
+        body, routines[f"{potrf}_of_scipy"] = body.replace("{failed}", texts.FAILED.strip()), _of_scipy(potrf)
+    return _source(kernel, python, body, routines, least=MOST - 1, lanes=texts.CHOLESKY_LANES,
+        potrf=f"{potrf}_of_scipy", told=int(bool(user)))
 
 
 def qr(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.qr`, as `solve`, for square matrices."""
-    if not (_defined("dgeqrf", routine("dgeqrf")[0]) and _defined("dorgqr", routine("dorgqr")[0])):
-        return ""
-    return _source(kernel, python, texts.QR, ["dgeqrf", "dorgqr"], _one_if_square(kernel))
+    """Native source of `common.kernels.linalg.lapack.qr`, for square matrices."""
+    return _source(kernel, python, texts.QR, _numpys("dgeqrf", "dorgqr"), _one_if_square(kernel))
 
 
 def slogdet(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.slogdet`, as `solve`."""
-    return _by_factors(kernel, python, "dgetrf", texts.FACTORS + texts.DIAGONAL + texts.SLOGDET, ["log"])
+    """Native source of `common.kernels.linalg.lapack.slogdet`."""
+    body = texts.FACTORS + texts.DIAGONAL + texts.SLOGDET
+    return _by_factors(kernel, python, "dgetrf", body, ["log"], lanes=texts.SLOGDET_LANES)
 
 
 def det(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.det`, as `solve`."""
-    return _by_factors(kernel, python, "dgetrf", texts.FACTORS + texts.DIAGONAL + texts.DET, ["log", "exp"])
+    """Native source of `common.kernels.linalg.lapack.det`."""
+    body = texts.FACTORS + texts.DIAGONAL + texts.DET
+    return _by_factors(kernel, python, "dgetrf", body, ["log", "exp"], lanes=texts.DET_LANES)
 
 
 def cofactors(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.cofactors`, as `solve`, where the inverse has all its digits."""
+    """Native source of `common.kernels.linalg.lapack.cofactors`, where the inverse has all its digits."""
     body, limits = texts.INVERSE + texts.DIAGONAL + texts.COFACTORS, {"spread": lapack.SPREAD, "root": lapack.ROOT}
-    return _by_factors(kernel, python, "dgesv", body, ["log", "exp"], "n", **limits)
+    lanes = texts.INVERSE_LANES + texts.COFACTORS_LANES
+    return _by_factors(kernel, python, "dgesv", body, ["log", "exp"], count="n", lanes=lanes, **limits)
 
 
 def _by_factors(
-    kernel: HostKernel, python: str, factoring: str, body: str, functions: list[str], count: str = "1", **more: Any
+    kernel: HostKernel, python: str, factoring: str, body: str, functions: Sequence[str], **more: Any
 ) -> str:
-    address, pivots = routine(factoring)
-    if not (_defined(factoring, address) and all(map(_libm, functions))):
-        return ""
-    for name in functions:
-        llvm_engine.define(f"twingrad_twingrad_{name}", partial(_in_place, name))
-    names = [factoring, *(f"twingrad_{name}" for name in functions)]
-    return _source(kernel, python, body, names, count, pivots=pivots, **more)
+    pivots = routine(factoring)[1]
+    return _source(kernel, python, body, _numpys(factoring), pivots=pivots, functions=functions, **more)
 
 
 def solve_triangular(kernel: HostKernel, python: str) -> str:
-    """Native source of `common.kernels.linalg.lapack.solve_triangular`, as `solve`."""
+    """Native source of `common.kernels.linalg.lapack.solve_triangular`."""
     dtype, dims = kernel.buffers[0]
     upper, unitriangular = kernel.words
     trsm = f"{'s' if dtype == np.float32 else 'd'}trsm"
-    if not _defined(trsm, _of_scipy(trsm)):
-        return ""
     return _source(
-        kernel, python, texts.TRIANGULAR, [trsm], f"ints[{2 * dims - 1}]", wide=dtype.name, trsm=trsm,
+        kernel, python, texts.TRIANGULAR, {trsm: _of_scipy(trsm)}, f"ints[{2 * dims - 1}]", wide=dtype.name, trsm=trsm,
         triangle=ord("L" if upper else "U"), diagonal=ord("U" if unitriangular else "N"),
+        lanes=texts.TRIANGULAR_LANES, upper=int(upper), unitriangular=int(unitriangular),
     )  # fmt: skip
-
-
-def _defined(name: str, address: int) -> bool:
-    """Let native source call a routine by its name; whether there is one."""
-    define: Callable[[], int] = partial(int, address)
-    llvm_engine.define(f"twingrad_{name}", define)
-    return address != 0
 
 
 __all__ = [

@@ -1,0 +1,124 @@
+"""Elimination of small matrices, defined here: no library's order of operations is in the bits of the results.
+
+All is float64 and rounded to the matrices' dtype at the end. Every element is computed by the same operations in the
+same order in every batch, so `common.kernels.linalg.elimination_code` computes several matrices at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.compiler.primitives import evaluate
+from common.kernels.math.elementary import log
+
+Array = np.ndarray
+
+SMALL = 16
+"""Most rows of a matrix that is factored here; larger ones are LAPACK's."""
+
+FUNCTIONS = ("cholesky", "cofactors", "det", "inv", "slogdet", "solve", "solve_triangular")
+"""Functions of `common.kernels.linalg.lapack` that call LAPACK for larger matrices only."""
+
+
+def _lanes(a: Array) -> Array:
+    """Matrices of a batch as (rows, columns, matrices) of float64."""
+    return np.moveaxis(a.reshape(-1, *a.shape[-2:]).astype(np.float64), 0, -1).copy()
+
+
+def _matrices(x: Array, like: Array) -> Array:
+    return np.ascontiguousarray(np.moveaxis(x, -1, 0).reshape(like.shape).astype(like.dtype))
+
+
+def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Make a upper triangular and b what belongs to it, both in place; return signs, determinants and infos.
+
+    In each column the pivot is the first of the largest magnitudes, whose row is exchanged. Row k times ``a[i, k] /
+    pivot`` is subtracted from each row i below, product and difference rounded by themselves. A pivot that is 0 divides
+    nothing; the first one is the info, from 1 on.
+    """
+    n, count = len(a), a.shape[-1]
+    sign, det, info = np.ones(count), np.ones(count), np.zeros(count, np.int32)
+    for k in range(n):
+        best, place = np.abs(a[k, k]), np.full(count, k)
+        for i in range(k + 1, n):
+            more = np.abs(a[i, k]) > best
+            best, place = np.where(more, np.abs(a[i, k]), best), np.where(more, i, place)
+        for i in range(k + 1, n):
+            for x in (a, b):
+                x[k], x[i] = np.where(place == i, x[i], x[k]), np.where(place == i, x[k], x[i])
+        pivot = a[k, k].copy()
+        sign, det = np.where(place != k, -sign, sign), np.where(place != k, -det, det) * pivot
+        sign = np.where(pivot == 0, 0, np.where(pivot < 0, -sign, sign))
+        info = np.where((pivot == 0) & (info == 0), k + 1, info).astype(np.int32)
+        for i in range(k + 1, n):
+            factor = a[i, k] / np.where(pivot == 0, 1, pivot)
+            a[i, k + 1 :] -= factor * a[k, k + 1 :]
+            b[i] -= factor * b[k]
+    return sign, det, info
+
+
+def _substituted(a: Array, b: Array, upper: bool, unitriangular: bool = False) -> None:
+    """Solve ``a x = b`` for a triangular a, in place: each x that is found is subtracted from all that need it."""
+    n = len(a)
+    for k in reversed(range(n)) if upper else range(n):
+        if not unitriangular:
+            b[k] /= a[k, k]
+        others = slice(0, k) if upper else slice(k + 1, n)
+        b[others] -= a[others, k, None] * b[k]
+
+
+def solve(a: Array, b: Array) -> tuple[Array, Array]:
+    """The solutions of ``a x = b``, nan where `a` is singular; and the infos."""
+    with np.errstate(all="ignore"):
+        rows, sides = _lanes(a), _lanes(b)
+        info = _eliminated(rows, sides)[2]
+        _substituted(rows, sides, True)
+        sides[..., info != 0] = np.nan
+        return _matrices(sides, b), info.reshape(a.shape[:-2])
+
+
+def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
+    """The solutions of ``a x = b`` for triangular matrices, which divide by the diagonal as it is."""
+    with np.errstate(all="ignore"):
+        sides = _lanes(b)
+        _substituted(_lanes(a), sides, upper, unitriangular)
+        return _matrices(sides, b)
+
+
+def det(a: Array) -> Array:
+    """The determinants: the product of the pivots from the first on, whose sign exchanges of rows turn."""
+    with np.errstate(all="ignore"):
+        rows = _lanes(a)
+        return _eliminated(rows, rows[:, :0])[1].reshape(a.shape[:-2]).astype(a.dtype)
+
+
+def slogdet(a: Array) -> tuple[Array, Array]:
+    """The signs of the determinants, and the sums of the logarithms of the pivots' magnitudes from the first on."""
+    with np.errstate(all="ignore"):
+        rows = _lanes(a)
+        sign, total = _eliminated(rows, rows[:, :0])[0], np.zeros(rows.shape[-1])
+        for k in range(len(rows)):
+            total = total + evaluate(log, np.abs(rows[k, k]))
+        return tuple(x.reshape(a.shape[:-2]).astype(a.dtype) for x in (sign, total))  # type: ignore[return-value]
+
+
+def cholesky(a: Array) -> tuple[Array, Array]:
+    """The lower factors of symmetric matrices, of which the lower triangles are read; and the infos.
+
+    Column by column: ``sqrt(a[k, k])``, by which the column is divided, and whose products are subtracted from all that
+    is to the right. Where a[k, k] is not positive the info is k, from 1 on, and the rest stays as it is then.
+    """
+    with np.errstate(all="ignore"):
+        x = _lanes(a)
+        info = np.zeros(x.shape[-1], np.int32)
+        for k in range(len(x)):
+            info = np.where((info == 0) & ~(x[k, k] > 0), k + 1, info).astype(np.int32)
+            live = info == 0
+            x[k, k] = np.where(live, np.sqrt(x[k, k]), x[k, k])
+            x[k + 1 :, k] = np.where(live, x[k + 1 :, k] / x[k, k], x[k + 1 :, k])
+            for i in range(k + 1, len(x)):
+                last = slice(k + 1, i + 1)
+                x[i, last] = np.where(live, x[i, last] - x[i, k] * x[last, k], x[i, last])
+        for k in range(len(x)):
+            x[k, k + 1 :] = 0
+        return _matrices(x, a), info.reshape(a.shape[:-2])
