@@ -10,31 +10,35 @@ from functools import cache
 from importlib import import_module
 
 MODULES = (
-    "common.kernels.linalg.lapack", "common.kernels.math.scipy_special", "common.kernels.math.recurrences",
-    "common.kernels.math.quantiles",
+    "common.kernels.linalg.elimination", "common.kernels.linalg.lapack", "common.kernels.math.scipy_special",
+    "common.kernels.math.recurrences", "common.kernels.math.quantiles",
 )  # fmt: skip
 """Modules of the functions that kernels in Python call: no two of them define the same name."""
 _ERRORS = {"LinAlgError": "np.linalg.LinAlgError", "ArgumentError": "ValueError"}
 
 
 @cache
+def _all() -> dict[str, tuple[ast.stmt, str]]:
+    return {name: found for module in MODULES for name, found in _definitions(module).items()}
+
+
 def names() -> frozenset[str]:
     """All names that may be copied."""
-    return frozenset(name for module in MODULES for name in _definitions(module))
+    return frozenset(_all())
 
 
-def copy_definitions(module: str, name: str, into: dict[str, str]) -> None:
+def copy_definitions(name: str, into: dict[str, str]) -> None:
     """Add the text of a definition, after those that it uses.
 
     Parameters
     ----------
     into : name -> text.
     """
-    statement, text = _definitions(module)[name]
+    statement, text = _all()[name]
     into.setdefault(name, "")
     for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and node.id in _definitions(module) and node.id not in into:
-            copy_definitions(module, node.id, into)
+        if isinstance(node, ast.Name) and node.id in _all() and node.id not in into:
+            copy_definitions(node.id, into)
     into[name] = into.pop(name) or text
 
 

@@ -149,7 +149,7 @@ class NumbaDriver:
     def python_call(self, call: TableEntry, names: Sequence[str], kinds: Sequence[Any], values: Sequence[str]) -> str:
         """A call of a function of numpy's or SciPy's, which gets the arrays in their shapes."""
         kernel, sizes = host_kernels.parse(call.source), iter([values[i] for i in call.ints])
-        copy_definitions(kernel.module, kernel.name, self.kernels.copied)
+        copy_definitions(kernel.name, self.kernels.copied)
         shaped = [
             f"{_viewed(name, kind, dtype)}.reshape({tuple_of([next(sizes) for _ in range(ndim)])})"
             for name, kind, (dtype, ndim) in zip(names, kinds, kernel.buffers, strict=True)

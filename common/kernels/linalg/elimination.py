@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.compiler.primitives import evaluate
-from common.kernels.math.elementary import log
-
 Array = np.ndarray
+ONE = 0x3FF0000000000000
+"""The bit pattern of 1.0."""
+FRACTION = 0x000FFFFFFFFFFFFF
+"""The bits of a significand."""
+ROOT_HALF = 0x3FE6A09E667F3BCD
+"""The bit pattern of ``sqrt(1/2)``."""
+SMALLEST = 2.2250738585072014e-308
+"""The smallest normal number."""
+LN2_HIGH = 6.93147180369123816490e-01
+"""A part of the logarithm of 2 whose products with exponents are exact."""
+LN2_LOW = 1.90821492927058770002e-10
+"""The rest of it."""
+SERIES: tuple[float, ...] = tuple([2 / (2 * i + 1) for i in range(1, 13)])
+"""Of ``2 artanh(s) / s - 2`` in s^2, from its first power on."""
 
 SMALL = 16
 """Most rows of a matrix that is factored here; larger ones are LAPACK's."""
@@ -67,7 +78,7 @@ def _substituted(a: Array, b: Array, upper: bool, unitriangular: bool = False) -
         b[others] -= a[others, k, None] * b[k]
 
 
-def solve(a: Array, b: Array) -> tuple[Array, Array]:
+def solutions(a: Array, b: Array) -> tuple[Array, Array]:
     """The solutions of ``a x = b``, nan where `a` is singular; and the infos."""
     with np.errstate(all="ignore"):
         rows, sides = _lanes(a), _lanes(b)
@@ -77,7 +88,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
         return _matrices(sides, b), info.reshape(a.shape[:-2])
 
 
-def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
+def triangular_solutions(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` for triangular matrices, which divide by the diagonal as it is."""
     with np.errstate(all="ignore"):
         sides = _lanes(b)
@@ -85,24 +96,46 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         return _matrices(sides, b)
 
 
-def det(a: Array) -> Array:
+def determinants(a: Array) -> Array:
     """The determinants: the product of the pivots from the first on, whose sign exchanges of rows turn."""
     with np.errstate(all="ignore"):
         rows = _lanes(a)
         return _eliminated(rows, rows[:, :0])[1].reshape(a.shape[:-2]).astype(a.dtype)
 
 
-def slogdet(a: Array) -> tuple[Array, Array]:
-    """The signs of the determinants, and the sums of the logarithms of the pivots' magnitudes from the first on."""
+def logarithms_of_determinants(a: Array) -> tuple[Array, Array]:
+    """The signs of the determinants, and the logarithms of their magnitudes.
+
+    The significands of the pivots are multiplied and their exponents added, from the first on. So no product is too
+    large, and one logarithm is taken: of m 2^k, as of the largest part m of it above ``sqrt(1/2)``, by the series in
+    ``s = (m - 1) / (m + 1)``.
+    """
     with np.errstate(all="ignore"):
         rows = _lanes(a)
-        sign, total = _eliminated(rows, rows[:, :0])[0], np.zeros(rows.shape[-1])
+        sign = _eliminated(rows, rows[:, :0])[0]
+        product, exponent = np.ones(rows.shape[-1]), np.zeros(rows.shape[-1])
         for k in range(len(rows)):
-            total = total + evaluate(log, np.abs(rows[k, k]))
-        return tuple(x.reshape(a.shape[:-2]).astype(a.dtype) for x in (sign, total))  # type: ignore[return-value]
+            size = np.abs(rows[k, k])
+            tiny, ordinary = size < SMALLEST, (size > 0) & (size < np.inf)
+            bits = np.where(tiny, size * 2.0**54, size).view(np.int64)
+            product *= np.where(ordinary, ((bits & FRACTION) | ONE).view(np.float64), size)
+            exponent += np.where(ordinary, (bits >> 52) - 1023 - np.where(tiny, 54, 0), 0).astype(np.float64)
+        bits = product.view(np.int64)
+        field = (bits - ROOT_HALF) & ~FRACTION
+        exponent += (field >> 52).astype(np.float64)
+        f = (bits - field).view(np.float64) - 1.0
+        half, s = 0.5 * f * f, f / (2.0 + f)
+        z = s * s
+        series = np.full(z.shape, SERIES[-1])
+        for number in SERIES[-2::-1]:
+            series = series * z + number
+        tail = s * (half + z * series) + exponent * LN2_LOW
+        found = exponent * LN2_HIGH + (f - (half - tail))
+        found = np.where(product == 0, -np.inf, np.where(product < np.inf, found, product))
+        return sign.reshape(a.shape[:-2]).astype(a.dtype), found.reshape(a.shape[:-2]).astype(a.dtype)
 
 
-def cholesky(a: Array) -> tuple[Array, Array]:
+def triangular_factors(a: Array) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and the infos.
 
     Column by column: ``sqrt(a[k, k])``, by which the column is divided, and whose products are subtracted from all that

@@ -14,6 +14,7 @@ from llvmlite import ir
 from common.compiler import llvm_engine
 from common.compiler.compile import load_ir
 from common.kernels.arrays.code_blocks import WORD, ForLoop, spread, wide, word
+from common.kernels.linalg.elimination import FRACTION, LN2_HIGH, LN2_LOW, ONE, ROOT_HALF, SERIES, SMALLEST
 
 __all__ = ["LANES", "define_all"]
 
@@ -146,8 +147,48 @@ def _factor(b: ir.IRBuilder, at: ir.Value, found: ir.Value, n: ir.Value) -> None
     _Matrix(b, found, word(1)).store(b.bitcast(column.carried[0], _VECTOR), word(0), word(0))
 
 
+def _take_logarithms(b: ir.IRBuilder, at: ir.Value, found: ir.Value, n: ir.Value) -> None:
+    """What `elimination.logarithms_of_determinants` makes of pivots, as vector number 3 at `found`."""
+    a, out = _Matrix(b, at, n), _Matrix(b, found, word(1))
+
+    def words(value: int) -> ir.Constant:
+        return ir.Constant(_WORDS, [value] * LANES)
+
+    def floats(value: float) -> ir.Constant:
+        return ir.Constant(_VECTOR, [value] * LANES)
+
+    infinity = floats(float("inf"))
+    with ForLoop(b, n, 1, _ONES, _ZEROS) as row:
+        product, exponent = row.carried
+        size = _magnitude(b, a.load(row.index, row.index))
+        tiny = b.fcmp_ordered("<", size, floats(SMALLEST))
+        ordinary = b.and_(b.fcmp_ordered(">", size, _ZEROS), b.fcmp_ordered("<", size, infinity))
+        bits = b.bitcast(b.select(tiny, b.fmul(size, floats(2.0**54)), size), _WORDS)
+        significand = b.bitcast(b.or_(b.and_(bits, words(FRACTION)), words(ONE)), _VECTOR)
+        power = b.sub(b.sub(b.ashr(bits, words(52)), words(1023)), b.select(tiny, words(54), _NONE))
+        row.next = [
+            b.fmul(product, b.select(ordinary, significand, size)),
+            b.fadd(exponent, b.sitofp(b.select(ordinary, power, _NONE), _VECTOR)),
+        ]
+    product, exponent = row.carried
+    bits = b.bitcast(product, _WORDS)
+    field = b.and_(b.sub(bits, words(ROOT_HALF)), words(~FRACTION))
+    exponent = b.fadd(exponent, b.sitofp(b.ashr(field, words(52)), _VECTOR))
+    f = b.fsub(b.bitcast(b.sub(bits, field), _VECTOR), _ONES)
+    half, s = b.fmul(b.fmul(floats(0.5), f), f), b.fdiv(f, b.fadd(floats(2.0), f))
+    z, series = b.fmul(s, s), floats(SERIES[-1])
+    for number in SERIES[-2::-1]:
+        series = b.fadd(b.fmul(series, z), floats(number))
+    tail = b.fadd(b.fmul(s, b.fadd(half, b.fmul(z, series))), b.fmul(exponent, floats(LN2_LOW)))
+    logarithm = b.fadd(b.fmul(exponent, floats(LN2_HIGH)), b.fsub(f, b.fsub(half, tail)))
+    logarithm = b.select(b.fcmp_ordered("<", product, infinity), logarithm, product)
+    nothing = b.fcmp_ordered("==", product, _ZEROS)
+    out.store(b.select(nothing, floats(float("-inf")), logarithm), word(3), word(0))
+
+
 _FUNCTIONS: dict[str, tuple[Callable[..., None], int]] = {
     "eliminate": (_eliminate, 5), "substitute": (_substitute, 6), "factor": (_factor, 3),
+    "take_logarithms": (_take_logarithms, 3),
 }  # fmt: skip
 
 

@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common.core.errors import ArgumentError, LinAlgError
-from common.kernels.linalg import elimination
+from common.kernels.linalg.elimination import (
+    SMALL,
+    determinants,
+    logarithms_of_determinants,
+    solutions,
+    triangular_factors,
+    triangular_solutions,
+)
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -40,8 +47,7 @@ def _fortran(x: Array) -> Array:
 
 
 def _is_small(a: Array) -> bool:
-    """Whether square matrices are factored by `common.kernels.linalg.elimination`."""
-    return 0 < a.shape[-1] <= elimination.SMALL and a.size > 0
+    return 0 < a.shape[-1] <= SMALL and a.size > 0
 
 
 def _items(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
@@ -95,7 +101,7 @@ def _check_solve(info: Array, user: str) -> None:
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
     if _is_small(a):
-        factors, info = elimination.cholesky(a)
+        factors, info = triangular_factors(a)
         _check_factor(info, user)
         return factors, info
     info = np.zeros(a.shape[:-2], np.int32)
@@ -129,7 +135,7 @@ def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
     if not b.size:
         return np.empty_like(b), info
     if _is_small(a):
-        found, info = elimination.solve(a, b)
+        found, info = solutions(a, b)
         _check_solve(info, user)
         return found, info
     try:
@@ -153,7 +159,7 @@ def inv(a: Array, user: str) -> tuple[Array, Array]:
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
     if _is_small(a):
-        return elimination.solve_triangular(a, b, upper, unitriangular)
+        return triangular_solutions(a, b, upper, unitriangular)
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
     if b.size:
         for i in _items(a.shape[:-2]):
@@ -166,7 +172,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
 def det(a: Array) -> Array:
     """Determinants, from getrf."""
     if _is_small(a):
-        return elimination.det(a)
+        return determinants(a)
     with np.errstate(all="ignore"):
         return np.asarray(np.linalg.det(a), a.dtype)
 
@@ -174,7 +180,7 @@ def det(a: Array) -> Array:
 def slogdet(a: Array) -> tuple[Array, Array]:
     """Signs and logarithms of magnitudes of determinants, from getrf."""
     if _is_small(a):
-        return elimination.slogdet(a)
+        return logarithms_of_determinants(a)
     with np.errstate(all="ignore"):
         sign, logarithm = np.linalg.slogdet(a)
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
@@ -209,10 +215,10 @@ def _of_inverse(a: Array) -> Array | None:
     with np.errstate(all="ignore"):
         try:
             small = _is_small(a)
-            inverse = elimination.solve(a, np.eye(len(a)))[0] if small else np.linalg.inv(a)
+            inverse = solutions(a, np.eye(len(a)))[0] if small else np.linalg.inv(a)
         except np.linalg.LinAlgError:
             return None
-        value = elimination.det(a) if small else np.linalg.det(a)
+        value = determinants(a) if small else np.linalg.det(a)
         most, size, bound = np.abs(inverse).max(), np.abs(value), float(ROOT)
         for _ in range(3):
             bound *= bound

@@ -7,7 +7,7 @@ matrix of a batch, which `LOOP` has copied to it by columns; names in braces are
 from __future__ import annotations
 
 HEAD = """
-{routines}, {python}, eliminate_lanes, substitute_lanes, factor_lanes = C
+{routines}, {python}, eliminate_lanes, substitute_lanes, factor_lanes, take_logarithms_lanes = C
 
 def gathered(lanes, at, rows, columns, first, width, live):
     for i in range(rows):
@@ -32,7 +32,7 @@ def {name}(status, scratch, bufs, ints):
     matrix = room({words})
     sides = room({words})
     pivots = room({most})
-    sizes = room(24)
+    sizes = room(32)
     n = ints[{rows}]
     count = {count}
     batch = 1
@@ -115,12 +115,10 @@ DET_LANES = """
 
 SLOGDET_LANES = """
             eliminate_lanes(matrix, sides, sizes, n, 0)
+            take_logarithms_lanes(matrix, sizes, n)
             for l in range(live):
-                total = to_float64(0)
-                for i in range(n):
-                    total = total + log(abs(float64s(matrix)[(i * n + i) * 8 + l]))
                 {elements}(bufs[1])[s + l] = to_{dtype}(float64s(sizes)[8 + l])
-                {elements}(bufs[2])[s + l] = to_{dtype}(total)
+                {elements}(bufs[2])[s + l] = to_{dtype}(float64s(sizes)[24 + l])
 """
 
 CHOLESKY_LANES = """

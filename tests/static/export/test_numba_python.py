@@ -118,7 +118,7 @@ def test_definitions_that_are_copied_need_numpy_and_what_is_copied_with_them(mod
     for name in copied_definitions._definitions(module):
         assert name not in others
         texts = {}
-        copy_definitions(module, name, texts)
+        copy_definitions(name, texts)
         code = compile("\n".join(texts.values()), name, "exec")
         assert globals_of(code) <= {*texts, *vars(builtins), "np"}
         exec(code, {"np": np})  # in this order all are defined
@@ -133,6 +133,7 @@ def test_every_function_that_kernels_call_can_be_copied():
                 specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in operands]
                 calls = op.native(specs, out_specs(op.spec(*specs, **attrs)), attrs)
                 called |= {parse(call.source)[:2] for call in calls if call.source.startswith(MARK)}
-    assert {module for module, _ in called} == set(MODULES)
+    of_lapack = "common.kernels.linalg.elimination"
+    assert {module for module, _ in called} == set(MODULES) - {of_lapack}
     for module, name in called:
         assert name in copied_definitions._definitions(module)
