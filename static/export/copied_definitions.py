@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 
 MODULES = (
-    "common.kernels.linalg.elimination", "common.kernels.linalg.lapack", "common.kernels.math.scipy_special",
-    "common.kernels.math.recurrences", "common.kernels.math.quantiles",
+    "common.kernels.linalg.elimination", "common.kernels.linalg.infos", "common.kernels.linalg.lapack",
+    "common.kernels.math.scipy_special", "common.kernels.math.recurrences", "common.kernels.math.quantiles",
 )  # fmt: skip
 """Modules of the functions that kernels in Python call: no two of them define the same name."""
 _ERRORS = {"LinAlgError": "np.linalg.LinAlgError", "ArgumentError": "ValueError"}

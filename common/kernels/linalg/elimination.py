@@ -27,7 +27,7 @@ SERIES: tuple[float, ...] = tuple([2 / (2 * i + 1) for i in range(1, 13)])
 SMALL = 16
 """Most rows of a matrix that is factored here; larger ones are LAPACK's."""
 
-FUNCTIONS = ("cholesky", "cofactors", "det", "inv", "slogdet", "solve", "solve_triangular")
+FUNCTIONS = ("cholesky", "cofactors", "det", "inv", "lu", "slogdet", "solve", "solve_triangular")
 """Functions of `common.kernels.linalg.lapack` that call LAPACK for larger matrices only."""
 
 
@@ -40,15 +40,16 @@ def _matrices(x: Array, like: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(x, -1, 0).reshape(like.shape).astype(like.dtype))
 
 
-def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Make a upper triangular and b what belongs to it, both in place; return signs, determinants and infos.
+def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array, Array]:
+    """Make a its triangular factors and b what belongs to them, in place; return signs, determinants, infos and pivots.
 
     In each column the pivot is the first of the largest magnitudes, whose row is exchanged. Row k times ``a[i, k] /
-    pivot`` is subtracted from each row i below, product and difference rounded by themselves. A pivot that is 0 divides
-    nothing; the first one is the info, from 1 on.
+    pivot``, which is kept, is subtracted from each row i below, product and difference rounded by themselves. A pivot
+    that is 0 divides nothing; the first one is the info, from 1 on, as pivots are told.
     """
     n, count = len(a), a.shape[-1]
     sign, det, info = np.ones(count), np.ones(count), np.zeros(count, np.int32)
+    pivots = np.zeros((n, count), np.int32)
     for k in range(n):
         best, place = np.abs(a[k, k]), np.full(count, k)
         for i in range(k + 1, n):
@@ -57,15 +58,15 @@ def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array]:
         for i in range(k + 1, n):
             for x in (a, b):
                 x[k], x[i] = np.where(place == i, x[i], x[k]), np.where(place == i, x[k], x[i])
-        pivot = a[k, k].copy()
+        pivot, pivots[k] = a[k, k].copy(), place + 1
         sign, det = np.where(place != k, -sign, sign), np.where(place != k, -det, det) * pivot
         sign = np.where(pivot == 0, 0, np.where(pivot < 0, -sign, sign))
         info = np.where((pivot == 0) & (info == 0), k + 1, info).astype(np.int32)
         for i in range(k + 1, n):
-            factor = a[i, k] / np.where(pivot == 0, 1, pivot)
-            a[i, k + 1 :] -= factor * a[k, k + 1 :]
-            b[i] -= factor * b[k]
-    return sign, det, info
+            a[i, k] /= np.where(pivot == 0, 1, pivot)
+            a[i, k + 1 :] -= a[i, k] * a[k, k + 1 :]
+            b[i] -= a[i, k] * b[k]
+    return sign, det, info, pivots
 
 
 def _substituted(a: Array, b: Array, upper: bool, unitriangular: bool = False) -> None:
@@ -86,6 +87,14 @@ def solutions(a: Array, b: Array) -> tuple[Array, Array]:
         _substituted(rows, sides, True)
         sides[..., info != 0] = np.nan
         return _matrices(sides, b), info.reshape(a.shape[:-2])
+
+
+def packed_factors(a: Array) -> tuple[Array, Array, Array]:
+    """Both triangular factors in one matrix, the rows exchanged from 1 on, and the infos."""
+    with np.errstate(all="ignore"):
+        rows = _lanes(a)
+        _, _, info, pivots = _eliminated(rows, rows[:, :0])
+        return _matrices(rows, a), np.ascontiguousarray(pivots.T).reshape(a.shape[:-1]), info.reshape(a.shape[:-2])
 
 
 def triangular_solutions(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:

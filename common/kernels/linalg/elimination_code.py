@@ -63,7 +63,9 @@ def _less(b: ir.IRBuilder, to: _Matrix, i: ir.Value, j: ir.Value, x: ir.Value, y
 
 
 def _eliminate(b: ir.IRBuilder, at: ir.Value, sides: ir.Value, found: ir.Value, n: ir.Value, count: ir.Value) -> None:
-    """Matrix and right sides as `elimination._eliminated` leaves them; at `found` determinants, signs and infos."""
+    """Matrix and right sides as `elimination._eliminated` leaves them; at `found` determinants, signs and infos, and
+    pivots as vectors from number 4 on.
+    """
     parts = (_Matrix(b, at, n), n), (_Matrix(b, sides, count), count)
     a, out = parts[0][0], _Matrix(b, found, word(1))
     with ForLoop(b, n, 1, _ONES, _ONES, _NONE) as column:
@@ -84,11 +86,13 @@ def _eliminate(b: ir.IRBuilder, at: ir.Value, sides: ir.Value, found: ir.Value, 
                         upper, lower = matrix.load(k, row.index), matrix.load(i, row.index)
                         matrix.store(b.select(exchanged, lower, upper), k, row.index)
                         matrix.store(b.select(exchanged, upper, lower), i, row.index)
+        out.store(b.bitcast(b.add(place, spread(b, word(1), LANES)), _VECTOR), b.add(k, word(4)), word(0))
         pivot = a.load(k, k)
         nothing = b.fcmp_ordered("==", pivot, _ZEROS)
         divisor = b.select(nothing, _ONES, pivot)
         with _range(b, below, n) as (_, i):
             factor = b.fdiv(a.load(i, k), divisor)
+            a.store(factor, i, k)
             for (matrix, columns), first in zip(parts, (below, word(0)), strict=True):
                 with _range(b, first, columns) as (_, j):
                     matrix.store(_less(b, matrix, i, j, factor, matrix.load(k, j)), i, j)

@@ -9,7 +9,7 @@ wrong with a singular matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -20,10 +20,12 @@ from common.kernels.linalg.elimination import (
     SMALL,
     determinants,
     logarithms_of_determinants,
+    packed_factors,
     solutions,
     triangular_factors,
     triangular_solutions,
 )
+from common.kernels.linalg.infos import check_factor, check_solve, each_item
 
 Array = np.ndarray
 R = TypeVar("R")
@@ -50,10 +52,6 @@ def _is_small(a: Array) -> bool:
     return 0 < a.shape[-1] <= SMALL and a.size > 0
 
 
-def _items(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
-    return np.ndindex(*batch) if batch else ((),)
-
-
 def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
     """Run an iterative algorithm of numpy's; report its failure in PyTorch's words."""
     try:
@@ -66,43 +64,11 @@ def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
         raise LinAlgError(f"{user}: The algorithm {reason}") from error
 
 
-def _told(user: str, place: tuple[int, ...], batch: tuple[int, ...], what: str) -> LinAlgError:
-    number = int(np.ravel_multi_index(place, batch)) if batch else 0
-    return LinAlgError(f"{user}: {f'(Batch element {number}): ' if batch else ''}{what}")
-
-
-def _check_factor(info: Array, user: str) -> None:
-    """Raise the error of a Cholesky factorisation that has failed, if there is somebody to tell."""
-    for place in _items(info.shape if user else ()):
-        if user and info[place]:
-            raise _told(
-                user, place, info.shape,
-                "The factorization could not be completed because the input is not positive-definite (the leading "
-                f"minor of order {info[place]} is not positive-definite).",
-            )  # fmt: skip
-
-
-def _check_solve(info: Array, user: str) -> None:
-    """Raise the error of a singular matrix, if there is somebody to tell."""
-    what = "The solver failed because the input matrix is singular."
-    for place in _items(info.shape if user else ()):
-        if user and info[place]:
-            if user.startswith("linalg.inv"):
-                what = (
-                    f"The diagonal element {info[place]} is zero, the inversion could not be completed because the "
-                    "input matrix is singular."
-                )
-            elif user.startswith("linalg.lu"):
-                what = f"U[{info[place]},{info[place]}] is zero and using it on lu_solve would result in a "
-                what += "division by zero."
-            raise _told(user, place, info.shape, what)
-
-
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
     if _is_small(a):
         factors, info = triangular_factors(a)
-        _check_factor(info, user)
+        check_factor(info, user)
         return factors, info
     info = np.zeros(a.shape[:-2], np.int32)
     if a.shape[-1] < _LARGE:
@@ -111,9 +77,9 @@ def cholesky(a: Array, user: str) -> tuple[Array, Array]:
         except np.linalg.LinAlgError:
             pass  # one of them fails: each by itself
     factors = np.empty_like(a)
-    for i in _items(info.shape):
+    for i in each_item(info.shape):
         factors[i], info[i] = _factor(a[i])
-    _check_factor(info, user)
+    check_factor(info, user)
     return factors, info
 
 
@@ -136,18 +102,18 @@ def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
         return np.empty_like(b), info
     if _is_small(a):
         found, info = solutions(a, b)
-        _check_solve(info, user)
+        check_solve(info, user)
         return found, info
     try:
         return np.linalg.solve(a, b), info
     except np.linalg.LinAlgError:
         found, gesv = np.full_like(b, np.nan), _routine("gesv", a.dtype)
-        for i in _items(info.shape):
+        for i in each_item(info.shape):
             try:
                 found[i] = np.linalg.solve(a[i], b[i])
             except np.linalg.LinAlgError:
                 info[i] = gesv(_fortran(a[i]), _fortran(b[i]))[3]
-        _check_solve(info, user)
+        check_solve(info, user)
         return found, info
 
 
@@ -162,7 +128,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         return triangular_solutions(a, b, upper, unitriangular)
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
     if b.size:
-        for i in _items(a.shape[:-2]):
+        for i in each_item(a.shape[:-2]):
             # by columns this is x^T a^T = b^T, in the memory of b's copy
             columns = found[i].T
             trsm(1.0, np.array(a[i], order="C").T, columns, side=1, lower=upper, diag=unitriangular, overwrite_b=1)
@@ -198,7 +164,7 @@ def cofactors(a: Array) -> Array:
     Otherwise from gesdd: singular matrices have cofactors too.
     """
     found = np.empty_like(a)
-    for i in _items(a.shape[:-2] if a.size else (0,)):
+    for i in each_item(a.shape[:-2] if a.size else (0,)):
         regular = _of_inverse(a[i].astype(np.float64))
         found[i] = _of_singular_values(a[i]) if regular is None else regular
     return found
@@ -249,7 +215,7 @@ def geqrf(a: Array) -> tuple[Array, Array]:
     packed, tau = np.empty_like(a), np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
     if a.size:
         routine = _routine("geqrf", a.dtype)
-        for i in _items(a.shape[:-2]):
+        for i in each_item(a.shape[:-2]):
             packed[i], tau[i], _, _ = routine(_fortran(a[i]))
     return packed, tau
 
@@ -316,26 +282,29 @@ def pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Array:
 
 def lu(a: Array, user: str) -> tuple[Array, Array, Array]:
     """Both triangular factors in one matrix, the rows exchanged from 1 on, and getrf's info."""
+    if _is_small(a) and a.shape[-2] == a.shape[-1]:
+        packed, pivots, info = packed_factors(a)
+        check_solve(info, user)
+        return packed, pivots, info
     packed, info = np.empty_like(a), np.zeros(a.shape[:-2], np.int32)
     pivots = np.zeros((*a.shape[:-2], min(a.shape[-2:])), np.int32)
     if a.size:
         getrf = _routine("getrf", a.dtype)
-        for i in _items(info.shape):
+        for i in each_item(info.shape):
             packed[i], found, info[i] = getrf(_fortran(a[i]))
             pivots[i] = found + 1
-    _check_solve(info, user)
+    check_solve(info, user)
     return packed, pivots, info
 
 
 def permutation(pivots: Array, rows: int) -> Array:
     """Where each row of the product of lu's factors stood, from the rows that getrf has exchanged."""
-    found = np.empty((*pivots.shape[:-1], rows), np.int64)
-    for i in _items(pivots.shape[:-1]):
-        order = list(range(rows))
-        for j, k in enumerate(pivots[i].tolist()):
-            order[j], order[k - 1] = order[k - 1], order[j]
-        found[i] = order
-    return found
+    exchanged = pivots.reshape(-1, pivots.shape[-1])
+    found = np.tile(np.arange(rows), (len(exchanged), 1))
+    each = np.arange(len(exchanged))
+    for j, k in enumerate(exchanged.T - 1):
+        found[:, j], found[each, k] = found[each, k], found[:, j].copy()
+    return found.reshape(*pivots.shape[:-1], rows)
 
 
 def ldl(a: Array) -> tuple[Array, Array, Array]:
@@ -344,7 +313,7 @@ def ldl(a: Array) -> tuple[Array, Array, Array]:
     pivots = np.zeros(a.shape[:-1], np.int32)
     if a.size:
         sytrf = _routine("sytrf", a.dtype)
-        for i in _items(info.shape):
+        for i in each_item(info.shape):
             found, places, info[i] = sytrf(_fortran(a[i]), lower=1)
             packed[i], pivots[i] = np.tril(found), places
     return packed, pivots, info
@@ -355,7 +324,7 @@ def ldl_solve(packed: Array, pivots: Array, b: Array) -> Array:
     found = np.empty_like(b)
     if b.size:
         sytrs = _routine("sytrs", b.dtype)
-        for i in _items(b.shape[:-2]):
+        for i in each_item(b.shape[:-2]):
             _require_pivots(pivots[i].tolist())
             found[i], _ = sytrs(_fortran(packed[i]), pivots[i], _fortran(b[i]), lower=1)
     return found
@@ -385,7 +354,7 @@ def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, 
     found, rank = np.zeros((*a.shape[:-2], n, b.shape[-1]), a.dtype), np.zeros(a.shape[:-2], np.int64)
     cut = float(np.finfo(a.dtype).eps * max(m, n)) if rcond is None else rcond
     if a.size:
-        for i in _items(rank.shape):
+        for i in each_item(rank.shape):
             found[i], _, rank[i], _ = least(_fortran(a[i]), _fortran(b[i]), cut, lapack_driver=driver)
     return found, rank
 

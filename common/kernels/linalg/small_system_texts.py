@@ -7,7 +7,7 @@ matrix of a batch, which `LOOP` has copied to it by columns; names in braces are
 from __future__ import annotations
 
 HEAD = """
-{routines}, {python}, eliminate_lanes, substitute_lanes, factor_lanes, take_logarithms_lanes = C
+{names}, eliminate_lanes, substitute_lanes, factor_lanes, take_logarithms_lanes = C
 
 def gathered(lanes, at, rows, columns, first, width, live):
     for i in range(rows):
@@ -32,7 +32,7 @@ def {name}(status, scratch, bufs, ints):
     matrix = room({words})
     sides = room({words})
     pivots = room({most})
-    sizes = room(32)
+    sizes = room(160)
     n = ints[{rows}]
     count = {count}
     batch = 1
@@ -132,6 +132,17 @@ CHOLESKY_LANES = """
             scattered(matrix, bufs[1] + s * n * n * {itemsize}, n, n, 0, n, live)
             for l in range(live):
                 int32s(bufs[2])[s + l] = to_int32(sizes[l])
+"""
+
+LU_LANES = """
+            eliminate_lanes(matrix, sides, sizes, n, 0)
+            if {told} and some(sizes + 128):
+                return invoke({python}, status, scratch, bufs, ints)
+            scattered(matrix, bufs[1] + s * n * n * {itemsize}, n, n, 0, n, live)
+            for l in range(live):
+                for i in range(n):
+                    int32s(bufs[2])[(s + l) * n + i] = to_int32(sizes[32 + i * 8 + l])
+                int32s(bufs[3])[s + l] = to_int32(sizes[16 + l])
 """
 
 TRIANGULAR_LANES = """

@@ -103,16 +103,16 @@ def _source(
         llvm_engine.define(f"twingrad_{name}", partial(int, address))
     for name in functions:
         llvm_engine.define(f"twingrad_twingrad_{name}", partial(_in_place, name))
-    found = all(routines.values()) and all(map(_libm, functions))
+    found = bool(body) and all(routines.values()) and all(map(_libm, functions))
     if not (lanes or found):
         return ""
     if lanes:
         define_all()
         lanes = texts.LANES + lanes + texts.DONE
     dtype, dims = kernel.buffers[0]
-    names = ", ".join([*routines, *(f"twingrad_{name}" for name in functions)])
+    names = ", ".join([*routines, *(f"twingrad_{name}" for name in functions), python])
     return (texts.HEAD + lanes + (texts.LOOP + body + texts.END if found else texts.REST)).format(
-        python=python, name=kernel.name, routines=names, most=MOST,
+        python=python, name=kernel.name, names=names, most=MOST,
         least=least, small=SMALL,
         words=8 * SMALL * SMALL, rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize, dtype=dtype.name,
         elements=f"{dtype.name}s", wide=wide, **more,
@@ -169,6 +169,12 @@ def cholesky(kernel: HostKernel, python: str) -> str:
         potrf=f"{potrf}_of_scipy", told=int(bool(user)))
 
 
+def lu(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.lu`, for small square matrices."""
+    square = f"1 - (n - ints[{kernel.buffers[0][1] - 2}]) * (n - ints[{kernel.buffers[0][1] - 2}])"
+    return _source(kernel, python, "", {}, square, lanes=texts.LU_LANES, told=int(bool(kernel.words[0])))
+
+
 def qr(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.qr`, for square matrices."""
     return _source(kernel, python, texts.QR, _numpys("dgeqrf", "dorgqr"), _one_if_square(kernel))
@@ -213,6 +219,6 @@ def solve_triangular(kernel: HostKernel, python: str) -> str:
 
 
 __all__ = [
-    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "qr", "routine", "slogdet", "solve", "solve_triangular",
-    "svdvals",
+    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "lu", "qr", "routine", "slogdet", "solve",
+    "solve_triangular", "svdvals",
 ]  # fmt: skip

@@ -232,7 +232,7 @@ lu_: Op = lapack(
     samples=lambda rng, dtype: [c for s in ((3, 3), (2, 4, 3), (3, 5)) for c in matrix_samples(s, user="")(rng, dtype)],
     doc="x = P L U with partial pivoting: L below the diagonal, whose ones are left out, and U in one matrix; the rows "
         "exchanged; LAPACK's info. d/dx = P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T for square x.",
-    node_name="LinalgLuFactorEx",
+    node_name="LinalgLuFactorEx", native=True,
 )  # fmt: skip
 
 

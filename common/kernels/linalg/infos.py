@@ -1,0 +1,48 @@
+"""What is told of matrices that have no factors, from LAPACK's infos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from common.core.errors import LinAlgError
+
+Array = np.ndarray
+
+
+def each_item(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    """The places of a batch's matrices."""
+    return np.ndindex(*batch) if batch else ((),)
+
+
+def _told(user: str, place: tuple[int, ...], batch: tuple[int, ...], what: str) -> LinAlgError:
+    number = int(np.ravel_multi_index(place, batch)) if batch else 0
+    return LinAlgError(f"{user}: {f'(Batch element {number}): ' if batch else ''}{what}")
+
+
+def check_factor(info: Array, user: str) -> None:
+    """Raise the error of a Cholesky factorisation that has failed, if there is somebody to tell."""
+    for place in each_item(info.shape if user else ()):
+        if user and info[place]:
+            raise _told(
+                user, place, info.shape,
+                "The factorization could not be completed because the input is not positive-definite (the leading "
+                f"minor of order {info[place]} is not positive-definite).",
+            )  # fmt: skip
+
+
+def check_solve(info: Array, user: str) -> None:
+    """Raise the error of a singular matrix, if there is somebody to tell."""
+    what = "The solver failed because the input matrix is singular."
+    for place in each_item(info.shape if user else ()):
+        if user and info[place]:
+            if user.startswith("linalg.inv"):
+                what = (
+                    f"The diagonal element {info[place]} is zero, the inversion could not be completed because the "
+                    "input matrix is singular."
+                )
+            elif user.startswith("linalg.lu"):
+                what = f"U[{info[place]},{info[place]}] is zero and using it on lu_solve would result in a "
+                what += "division by zero."
+            raise _told(user, place, info.shape, what)
