@@ -201,8 +201,10 @@ def describe(group: Group) -> str:
 def _fused(work: Work, parallel: bool) -> list[Group]:
     from static.lowering.fusion.cheap_again import repeat_cheap
     from static.lowering.fusion.fuse import fuse_items
+    from static.lowering.fusion.sums_of_blocks import begin_sums
 
-    return repeat_cheap(work, fuse_items(work, parallel))
+    groups = repeat_cheap(work, fuse_items(work, parallel))
+    return groups if parallel else begin_sums(work, groups)
 
 
 def _escaping(work: Work, groups: list[Group]) -> set[int]:

@@ -14,9 +14,10 @@ from common.core.op import CHOOSE, EQUAL
 from common.core.sizes import Dim
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
+from static.lowering.codegen.flat_sums import FLAT, FlatSums
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
-from static.lowering.codegen.row_sums import lane_loops, make_lanes
+from static.lowering.codegen.row_sums import in_blocks, lane_loops, make_lanes
 from static.lowering.codegen.tiles import Tiles
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
@@ -76,6 +77,7 @@ class _Builder(Indexed):
         self.kept: dict[Any, Scratch] = {}
         self.column, self.count, self.now = "c", 0, 0
         self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
+        self.flat = FlatSums(self.nest, [item for item in group.items if item.kind == FLAT])
 
     def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
         items = [item for item in self.group.items if item.kind == "cols"]
@@ -86,7 +88,7 @@ class _Builder(Indexed):
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:
         body, loops = self.column_loops() if self.columns is not None else (self.row(), self.nest.rows)
-        body = self.tiles.loops(body, loops)
+        body = [*self.flat.start(), *self.tiles.loops(body, loops), *self.flat.finish()]
         head, nest = [*self.prologue, *self.late_scalars], self.nest
         return Built(Kernel(nest.dtypes, len(nest.ints), [*head, *body], nest.long), nest, len(head))
 
@@ -96,7 +98,7 @@ class _Builder(Indexed):
         head, self.rows = self.rows, []
         for stage in range(self.stages.count):
             self.stage(stage)
-        body = [*self.rows, *self.late_rows]
+        body = [*self.rows, *self.late_rows, *self.flat.row()]
         if place:
             head.append(Let("part", f"{place} & {PLACES - 1}"))
             body = [If("part >= low and part < high", body)]
@@ -162,12 +164,17 @@ class _Builder(Indexed):
             if item.kind == "cols":
                 assert self.columns is not None
                 loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
+            elif item.kind == FLAT:
+                loop.append(self.flat.add(item, self.operand(item.operands[0], stage, loop)))
         ready = {item.id: self.ready(item, stage) for item in reductions}
         runs = bool(loop or self.late) or len(reductions) > 1 or None in ready.values()
         laned = [item for item in reductions if runs and REDUCERS[item.function].registers and item.dtype.kind == "f"]
         if not self.nest.rows and runs and len(laned) < len(reductions):
             waiting = [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions]
-            self.chunks(self.overwritten(loop), waiting)
+            blocks, totals = in_blocks(self.nest, self.loop("k0", "k1", self.overwritten(loop)), waiting)
+            self.rows.append(blocks)
+            for item, total in totals:
+                self.finish_row(item, total)
             self.rows += self.wrong_indices()
             return
         others = [(i, *(ready[i.id] or self.loaded(i, stage, loop, False))) for i in reductions if i not in laned]
@@ -206,26 +213,6 @@ class _Builder(Indexed):
         self.row_values[item.id] = value
         if item.out.id in self.escaping:
             self.rows.append(Store(self.nest.own_place(item, self.rows, ""), value))
-
-    def chunks(self, loop: list[Any], waiting: list[tuple[Item, str, Place]]) -> None:
-        """The only row in blocks, so that its elements stay in the cache: S is a sum over blocks anyway."""
-        size = self.nest.size(self.nest.inner)
-        assert self.nest.inner is not None
-        blocks = (self.nest.inner + BLOCK - 1) // BLOCK
-        body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), self.loop("k0", "k1", loop)]
-        shift = BLOCK.bit_length() - 1
-        finish = []
-        for item, reducer, place in waiting:
-            part = self.nest.slot(self.nest.scratch(item.dtype, blocks))
-            base = {"": "k0", "km": "0"}.get(place.base, f"{place.base} + k0")
-            call = Call(reducer, (place.buffer, base, "k1 - k0"))
-            body.append(Store(Place(part, f"(k0 >> {shift})"), call))
-            finish.append(
-                (item, Call(REDUCERS[item.function].row, (part, "0", f"(({size} + {BLOCK - 1}) >> {shift})")))
-            )
-        self.rows.append(Loop("k0", size, body, step=str(BLOCK)))
-        for item, call in finish:
-            self.finish_row(item, call)
 
     # ---------------------------------------------------------------- operands of row reductions
     def ready(self, item: Item, stage: int) -> tuple[str, Place] | None:

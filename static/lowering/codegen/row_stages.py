@@ -63,7 +63,7 @@ class Stages:
         return self.of[item.id] - (item.kind == "rows")
 
     def _is_sink(self, item: Item) -> bool:
-        return item.kind in ("rows", "cols") or (self.is_full(item) and item.id in self.stored)
+        return item.kind in ("rows", "cols", "flat") or (self.is_full(item) and item.id in self.stored)
 
     def _plan(self) -> None:
         first: dict[int, int] = {}

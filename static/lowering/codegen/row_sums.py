@@ -20,8 +20,9 @@ import numpy as np
 
 from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
-from common.kernels.arrays.reducers import SUM
+from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.loop_nest import Nest
+from static.lowering.ir.items import Item
 
 _SHIFT = BLOCK.bit_length() - 1
 
@@ -79,8 +80,32 @@ def lane_loops(nest: Nest, body: list[Any], sums: Sequence[Lanes]) -> list[Any]:
     return [*none, Loop("k0", size, block, step=str(BLOCK))]
 
 
+def in_blocks(
+    nest: Nest, columns: Loop, waiting: Sequence[tuple[Item, str, Place]]
+) -> tuple[Loop, list[tuple[Item, Call]]]:
+    """The only row in blocks, so that its elements stay in the cache, and the calls that reduce the lists of results.
+
+    Parameters
+    ----------
+    columns : the loop over a block, from k0 to k1.
+    waiting : items, the functions that reduce a row for them, and where the row is laid.
+    """
+    size = nest.size(nest.inner)
+    assert nest.inner is not None
+    blocks = (nest.inner + BLOCK - 1) // BLOCK
+    body: list[Any] = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), columns]
+    totals = []
+    for item, reducer, place in waiting:
+        part = nest.slot(nest.scratch(item.dtype, blocks))
+        base = {"": "k0", "km": "0"}.get(place.base, f"{place.base} + k0")
+        body.append(Store(Place(part, f"(k0 >> {_SHIFT})"), Call(reducer, (place.buffer, base, "k1 - k0"))))
+        parts = part, "0", f"(({size} + {BLOCK - 1}) >> {_SHIFT})"
+        totals.append((item, Call(REDUCERS[item.function].row, parts)))
+    return Loop("k0", size, body, step=str(BLOCK)), totals
+
+
 def _is_one_block(nest: Nest) -> bool:
     return type(nest.inner) is int and nest.inner <= BLOCK
 
 
-__all__ = ["Lanes", "lane_loops", "make_lanes"]
+__all__ = ["Lanes", "in_blocks", "lane_loops", "make_lanes"]

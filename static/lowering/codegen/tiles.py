@@ -50,10 +50,10 @@ class Tiles:
     def __init__(self, group: Group, nest: Nest, allowed: bool) -> None:
         self.nest, self.row, self.turned = nest, -1, dict[Any, str]()
         self.accesses: dict[Any, Access] = {}
-        self.in_order = not allowed or any(item.kind == "cols" or item.puts for item in group.items)
+        self.in_order = not allowed or any(item.kind in ("cols", "flat") or item.puts for item in group.items)
         if not allowed or nest.inner is None or not nest.rows:
             return
-        if any(i.kind == "cols" or i.at is not None for i in group.items):
+        if any(i.kind in ("cols", "flat") or i.at is not None for i in group.items):
             return
         if hint(nest.inner) > LONGEST or hint(numel(group.dims)) <= SMALL:
             return

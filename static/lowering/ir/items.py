@@ -175,8 +175,8 @@ class Item:
 
     Attributes
     ----------
-    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of others), "lookup" (one element per
-        row, at an index that is data), "native".
+    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of others), "flat" (sums of
+        blocks of all elements), "lookup" (one element per row, at an index that is data), "native".
     dims : the space it iterates over, literal ones stripped.
     split : number of leading dimensions that are rows, where the item asks for it.
     lead : of "cols", the number of leading dimensions that stay: the columns of each of these batches are reduced.

@@ -106,7 +106,7 @@ class _Order:
     @cached_property
     def stages(self) -> Stages | None:
         """The stages, if there may be more than one."""
-        if all(item.kind in ("map", "cols") for item in self.group.items):
+        if all(item.kind in ("map", "cols", "flat") for item in self.group.items):
             return None
         return Stages(self.group, {i.id for i in self.group.items if i.out.id in self.escaping})
 
@@ -130,7 +130,7 @@ class _Order:
         assert stages is not None
         for item in self.group.items:
             computed = [2 * stage for stage in range(stages.count) if (item.id, stage) in stages.computed]
-            if item.kind == "cols":
+            if item.kind in ("cols", "flat"):
                 computed = [2 * stages.happens(item)]
             elif item.kind == "rows":  # maybe by a function that takes the whole row
                 computed = [2 * stages.happens(item) + 1]
