@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
-from common.core.op import REGISTRY, out_specs
+from common.core.op import REGISTRY, Op, out_specs
 from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
@@ -27,8 +27,6 @@ _empty = np.empty
 _LIMIT, _WAYS = 8192, 64
 _UNTOUCHED = 16 << 20
 """Bytes from which on zeros are pages of the system that nobody has touched."""
-_WORTH = 4096
-"""Elements from which on a copy of ours takes less time than numpy's."""
 
 
 @prepares("elementwise")
@@ -247,21 +245,33 @@ def _reduction(self: Recipe) -> None:
     self.run = lambda x: reduce(before(x)) if after is None else after(reduce(before(x)))
 
 
+def copy_of(op: Op, attrs: Any, x: np.ndarray) -> Run | None:
+    """What copies arrays that lie as x does, where a view of them is none; or None."""
+    steps = tuple([s // x.itemsize for s in x.strides])
+    if op.strided is None or op.strided(0, x.shape, steps, **attrs) is not None:
+        return None
+    from common.evaluate.layouts import reshaped
+
+    return reshaped(x.shape, x.strides, x.dtype, op.spec(Spec(x.shape, x.dtype), **attrs).shape)
+
+
 @prepares("view")
 def _view(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
     array = partial(self.op.array, **self.attrs)
-    strided, attrs = self.op.strided, self.attrs
+    op, attrs = self.op, self.attrs
+
+    copies: dict[Any, Any] = {}
 
     def run(x: np.ndarray) -> np.ndarray:
-        """The view; a copy is one of what lies in order, if that is much."""
-        if x.size >= _WORTH and x.flags.aligned and not x.flags.c_contiguous:
-            steps = tuple([s // x.itemsize for s in x.strides])
-            if strided(0, x.shape, steps, **attrs) is None:
-                from common.evaluate.layouts import dense
-
-                x = dense(x)
+        """The view, or the copy that stands for it where none is possible."""
+        if not x.flags.c_contiguous:
+            copy = copies.get(x.strides, ...)
+            if copy is ...:
+                copy = copies[x.strides] = copy_of(op, attrs, x)
+            if copy is not None and (y := copy(x)) is not None:
+                return y
         return array(x)
 
     self.run = run

@@ -20,6 +20,7 @@ from common.core.members import give
 from common.core.op import Op, rules_changed
 from common.core.unbroadcast import INTS
 from common.evaluate import specialise as eager
+from common.evaluate.kinds import copy_of
 from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
 from common.ops import functional
@@ -115,6 +116,7 @@ class _Ways:
         found = recipe(op, ((x.shape, x.dtype),), attrs)
         if op.kind == "view":
             builtin = found.builtin if x.flags.c_contiguous else view_of(op, attrs, x.shape, x.dtype, x.strides)
+            builtin = builtin or copy_of(op, attrs, x)
             return None if builtin is None else (builtin, found)
         if found.spec is None:
             found.run(x)
@@ -163,10 +165,13 @@ def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
 
 
 def _shown(a: Any, y: np.ndarray, found: Recipe) -> Any:
-    """A view as a tensor: on the tape, and in the family of `a`; None if the general way is to be taken."""
+    """A view as a tensor: on the tape, and in the family of `a`; None if the general way is to be taken.
+
+    A copy in place of a view has memory of its own, and belongs to no family.
+    """
     t = eager.shown(found, y, a)
-    if t is None:
-        return None
+    if t is None or y.base is None:
+        return t
     place: Any = getattr(a, "_family", None)
     if not _grad_enabled():  # see `unrecorded`; under `inference_mode` nobody comes here
         base = a if type(place) is not tuple else place[1]
