@@ -62,12 +62,13 @@ class _Ways:
     Attributes
     ----------
     recent : per arguments the way of the form that they last met.
+    copies : whether it copies where a view is none, as `view` does not.
     """
 
-    __slots__ = ("ask", "recent", "_known")
+    __slots__ = ("ask", "copies", "recent", "_known")
 
-    def __init__(self, ask: Callable[..., Any]) -> None:
-        self.ask = ask
+    def __init__(self, ask: Callable[..., Any], copies: bool = False) -> None:
+        self.ask, self.copies = ask, copies
         self.recent: dict[Any, Way] = {}
         self._known: dict[Any, Way | None] = {}
         rules_changed.append(self._forget)
@@ -116,7 +117,8 @@ class _Ways:
         found = recipe(op, ((x.shape, x.dtype),), attrs)
         if op.kind == "view":
             builtin = found.builtin if x.flags.c_contiguous else view_of(op, attrs, x.shape, x.dtype, x.strides)
-            builtin = builtin or copy_of(op, attrs, x)
+            if builtin is None and self.copies:
+                builtin = copy_of(op, attrs, x)
             return None if builtin is None else (builtin, found)
         if found.spec is None:
             found.run(x)
@@ -197,7 +199,7 @@ def _shown(a: Any, y: np.ndarray, found: Recipe) -> Any:
 def _sized(name: str) -> Callable[..., Any]:
     """A method whose arguments are ints, or one tuple or list of them."""
     function = getattr(functional, name, None) or getattr(TensorBase, name)
-    ways = _Ways(function)
+    ways = _Ways(function, name in ("reshape", "flatten"))
     recent = ways.recent
 
     def general(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -64,3 +64,6 @@ def test_other_layouts_of_the_same_shape_are_told_apart():
             assert y.reshape(-1).numpy().tobytes() == y.numpy().tobytes()
     with pytest.raises(RuntimeError):
         x.T.reshape(7)
+    for shape in ((-1,), (40, 30)):
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            x.T.view(shape)
