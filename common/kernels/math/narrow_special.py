@@ -32,13 +32,13 @@ LIMIT = 8.0
 _LN2 = math.log(2)
 
 
-def _scaled(x: Value) -> Value:
+def scaled_erfc(x: Value) -> Value:
     """Return e^(x^2) erfc(x) for x >= 0."""
     q = 1.0 / (x + 3.0)
     return horner(q - 0.15625, fitted.SCALED_ERFC_32) * q
 
 
-def _power(exponent: Value) -> Value:
+def narrow_power(exponent: Value) -> Value:
     """Return 2^exponent to 2^-29; beyond +-800 it is no float32."""
     exponent = at_most(at_least(exponent, -800.0), 800.0)
     k, count = round_magic(exponent)
@@ -54,8 +54,8 @@ def erfcx(x: Value) -> Value:
     Error: 0.6 ulp.
     """
     wide = convert(x, np.float64)
-    y = _scaled(absolute(wide))
-    return convert(select(wide < 0.0, 2.0 * _power(wide * wide * LOG2_E) - y, y), np.float32)
+    y = scaled_erfc(absolute(wide))
+    return convert(select(wide < 0.0, 2.0 * narrow_power(wide * wide * LOG2_E) - y, y), np.float32)
 
 
 def log_ndtr(x: Value) -> Value:
@@ -68,8 +68,8 @@ def log_ndtr(x: Value) -> Value:
     """
     wide = convert(x, np.float64)
     square, low = wide * wide, wide < -1.0
-    s = _scaled(at_most(absolute(wide) * math.sqrt(0.5), 1e20)) * 0.5
-    part = s * _power(square * (-0.5 * LOG2_E))
+    s = scaled_erfc(at_most(absolute(wide) * math.sqrt(0.5), 1e20)) * 0.5
+    part = s * narrow_power(square * (-0.5 * LOG2_E))
     a = select(low, s - 1.0, select(wide < 0.0, part - 1.0, -part))
     m, k, _ = split_exponent(1.0 + a, subnormal=False)
     f = select(k == 0.0, a, m - 1.0)  # all digits of a small one

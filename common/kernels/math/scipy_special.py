@@ -18,7 +18,6 @@ def _named(name: str) -> Callable[..., Any]:
         # AMOS has no argument where Ai and its slope are no longer numbers but 0: nan from 2.1e9 on
         "airy_ai": lambda x: special.airy(np.minimum(x, 200.0))[0],
         "airy_slope": lambda x: special.airy(np.minimum(x, 200.0))[1],
-        "spherical_bessel_j0": lambda x: special.spherical_jn(0, x),
         "spherical_bessel_j1": lambda x: special.spherical_jn(1, x),
     }
     function: Callable[..., Any] = several[name] if name in several else getattr(special, name)

@@ -20,7 +20,7 @@ from common.core.op import NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
 from common.core.spec import Spec, numel
-from common.kernels.math import bessel
+from common.kernels.math import bessel, incomplete_gamma
 from common.kernels.math import narrow_special as narrow_
 from common.kernels.math.narrow_special import LIMIT
 from common.ops._define import Rules, elementwise, kernel
@@ -49,8 +49,8 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
 
 def scipys(
     name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "",
-    by: tuple[str, str] = BY_SCIPY, narrow: Callable[[Any], Any] | None = None,
-    within: Callable[[Any], Any] | None = None, doc: str,
+    by: tuple[str, str] = BY_SCIPY, narrow: Callable[..., Any] | None = None,
+    within: Callable[..., Any] | None = None, limit: float = LIMIT, doc: str,
 ) -> Op:  # fmt: skip
     """Define an op of operands of one shape by a function of `scipy.special`.
 
@@ -60,7 +60,7 @@ def scipys(
     function : its name there, by default that of the op.
     by : module and name of what computes it; its last argument is the name.
     narrow : a scalar definition of results of float32.
-    within : the same definition for arguments up to `LIMIT`, for blocks that have no others.
+    within : the same definition where the last operand is up to `limit`, for blocks that have no others.
     """
     (module, computing), called = by, function or name
     if narrow is not None:
@@ -69,7 +69,7 @@ def scipys(
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
         if narrow is not None and specs[0].dtype == float32:
             if within is not None:
-                return in_blocks(f"{name}_of_float32", f"{name}_within", specs[0])
+                return in_blocks(f"{name}_of_float32", f"{name}_within", specs, limit)
             return one_by_one(f"{name}_of_float32", specs[0])
         return [host_call(module, computing, specs, outs, [called])]
 
@@ -83,17 +83,20 @@ def scipys(
                   samples=_drawn(inputs, draws))  # fmt: skip
 
 
-def in_blocks(general: str, within: str, x: Spec) -> list[NativeCall]:
-    """The call of a scalar definition for each element: of `within` in blocks without an argument beyond `LIMIT`."""
+def in_blocks(general: str, within: str, specs: Sequence[Spec], limit: float) -> list[NativeCall]:
+    """The call of a scalar definition for each element: of `within` in blocks whose last operand is up to a limit."""
+    dtype, count = specs[0].dtype.name, len(specs)
+    given = ", ".join(f"x{i}[i]" for i in range(count))
+    buffers = "".join(f"    x{i} = buffer(bufs, {i}, {dtype})\n" for i in range(count))
     source = (
-        f"def {general}_all(bufs, args):\n    wide(1)\n    x = buffer(bufs, 0, {x.dtype.name})\n"
-        f"    y = buffer(bufs, 1, {x.dtype.name})\n    for b in range(0, args[0], 512):\n"
-        f"        end = min(args[0], b + 512)\n        beyond = 0\n        for i in range(b, end):\n"
-        f"            beyond |= to_int64(abs(x[i]) > {x.dtype.name}({LIMIT}))\n        if beyond == 0:\n"
-        f"            for i in range(b, end):\n                y[i] = {within}(x[i])\n        else:\n"
-        f"            for i in range(b, end):\n                y[i] = {general}(x[i])\n    return 0\n"
+        f"def {general}_all(bufs, args):\n    wide(1)\n{buffers}    y = buffer(bufs, {count}, {dtype})\n"
+        f"    for b in range(0, args[0], 512):\n        end = min(args[0], b + 512)\n        beyond = 0\n"
+        f"        for i in range(b, end):\n"
+        f"            beyond |= to_int64(abs(x{count - 1}[i]) > {dtype}({limit}))\n        if beyond == 0:\n"
+        f"            for i in range(b, end):\n                y[i] = {within}({given})\n        else:\n"
+        f"            for i in range(b, end):\n                y[i] = {general}({given})\n    return 0\n"
     )
-    return [NativeCall(source, f"{general}_all", (numel(x.shape),))]
+    return [NativeCall(source, f"{general}_all", (numel(specs[0].shape),))]
 
 
 def _over(y: Any, x: Any, at_zero: float) -> Any:
@@ -145,10 +148,12 @@ def _density(a: Any, x: Any) -> Any:
 
 gammainc_: Op = scipys(
     "gammainc", ("a", "x"), (None, lambda g, a, x: g * _density(a, x)), positive, positive,
+    narrow=incomplete_gamma.gammainc, within=incomplete_gamma.gammainc_within, limit=incomplete_gamma.LIMIT,
     doc="The lower incomplete gamma function over gamma(a). d/dx = x^(a - 1) e^-x / gamma(a); none by a.",
 )  # fmt: skip
 gammaincc_: Op = scipys(
     "gammaincc", ("a", "x"), (None, lambda g, a, x: -g * _density(a, x)), positive, positive,
+    narrow=incomplete_gamma.gammaincc, within=incomplete_gamma.gammaincc_within, limit=incomplete_gamma.LIMIT,
     doc="The upper incomplete gamma function over gamma(a). d/dx = -x^(a - 1) e^-x / gamma(a); none by a.",
 )  # fmt: skip
 j0_: Op = scipys(

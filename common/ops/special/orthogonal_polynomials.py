@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from common.core.op import Op
+from common.kernels.math import bessel
+from common.ops._define import elementwise
 from common.ops._samples import away_from_zero, inside_unit
 from common.ops.math.arithmetic import mul
 from common.ops.math.compare import eq, where
@@ -46,9 +48,10 @@ airy_slope_: Op = scipys(
     "airy_slope", ("x",), (lambda g, x: g * x * airy_ai_(x),), away_from_zero,
     doc="The derivative of Airy's function Ai. d/dx = x airy_ai(x).",
 )  # fmt: skip
-spherical_j0_: Op = scipys(
-    "spherical_bessel_j0", ("x",), (lambda g, x: -g * spherical_j1_(x),), away_from_zero,
+spherical_j0_: Op = elementwise(
+    "spherical_bessel_j0", bessel.spherical_j0, (lambda g, x: -g * spherical_j1_(x),),
     doc="The spherical Bessel function of the first kind and order 0: sin(x) / x. d/dx = -spherical_bessel_j1(x).",
+    domain="float", costly=True, draw=away_from_zero,
 )  # fmt: skip
 
 
