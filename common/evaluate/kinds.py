@@ -261,16 +261,15 @@ def _view(self: Recipe) -> None:
     self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
     array = partial(self.op.array, **self.attrs)
     op, attrs = self.op, self.attrs
-
-    copies: dict[Any, Any] = {}
+    ways: dict[Any, Any] = {}
 
     def run(x: np.ndarray) -> np.ndarray:
         """The view, or the copy that stands for it where none is possible."""
         if not x.flags.c_contiguous:
-            copy = copies.get(x.strides, ...)
-            if copy is ...:
-                copy = copies[x.strides] = copy_of(op, attrs, x)
-            if copy is not None and (y := copy(x)) is not None:
+            way = ways.get(x.strides, ...)
+            if way is ... and len(ways) < _WAYS:
+                way = ways[x.strides] = copy_of(op, attrs, x) or view_of(op, attrs, shape, dtype, x.strides)
+            if way is not None and way is not ... and (y := way(x)) is not None:
                 return y
         return array(x)
 
