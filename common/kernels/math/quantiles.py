@@ -67,8 +67,10 @@ def beta_quantile_by_b(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarra
     return np.where((x > 0) & (rest > 0), x * rest * slope / b, 0)
 
 
-SURE, SMALL_RATE = 1e-6, 12.0
-"""A distance between probabilities that no rounding reaches, SciPy's included; and the largest rate of sums."""
+SURE = 1e-6
+"""A distance between probabilities that no rounding reaches, SciPy's included."""
+SMALL_RATE = 12.0
+"""The largest rate whose probabilities are added up."""
 
 
 def poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
