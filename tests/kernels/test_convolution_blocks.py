@@ -245,3 +245,33 @@ def test_bits_do_not_depend_on_the_instruction_set(tmp_path):
         ).stdout for kind in kinds
     }  # fmt: skip
     assert len(digests) == 1
+
+
+VOLUMES = [
+    ((2, 8, 8, 16, 16), (16, 8, 3, 3, 3), {"padding": 1}),
+    ((1, 6, 5, 40, 33), (10, 3, 2, 3, 3), {"padding": (1, 0, 2), "stride": (2, 1, 2), "groups": 2}),
+    ((2, 90, 6, 8, 8), (5, 90, 3, 2, 2), {"dilation": (2, 1, 2), "padding": (3, 1, 1)}),
+    ((3, 4, 7, 20, 9), (6, 4, 1, 3, 3), {"padding": (2, 1, 1), "stride": (3, 1, 1)}),
+    ((2, 5, 9, 6, 1), (4, 5, 4, 3, 1), {"padding": (5, 0, 0)}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("x", "w", "attrs"), VOLUMES)
+def test_convolutions_of_volumes_have_the_bits_of_whole_columns(x, w, attrs, dtype):
+    a, b = (rng.normal(size=size).astype(dtype) for size in (x, w))
+    a[rng.random(x) < 0.1] = -0.0
+    stride, padding, dilation = ((v,) * 3 if isinstance(v := attrs.get(n, d), int) else v
+                                 for n, d in (("stride", 1), ("padding", 0), ("dilation", 1)))  # fmt: skip
+    groups, reach = attrs.get("groups", 1), [d * (k - 1) + 1 for d, k in zip(dilation, w[2:], strict=True)]
+    around = np.pad(a, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    windows = np.lib.stride_tricks.sliding_window_view(around, reach, (2, 3, 4))
+    windows = windows[:, :, :: stride[0], :: stride[1], :: stride[2], :: dilation[0], :: dilation[1], :: dilation[2]]
+    n, c, *count = windows.shape[:5]
+    columns = windows.reshape(n, groups, c // groups, *count, -1).transpose(1, 2, 6, 0, 3, 4, 5)
+    columns = np.ascontiguousarray(columns).reshape(groups, w[1] * b[0, 0].size, -1)
+    expected = dynamic.tensor(b).reshape(groups, w[0] // groups, -1) @ dynamic.tensor(columns)
+    expected = np.asarray(expected).reshape(w[0], n, *count).swapaxes(0, 1)
+    for engine in (dynamic, static):
+        found = engine.function(lambda x, w, e=engine: e.nn.functional.conv3d(x, w, **attrs))(a, b)
+        assert_same_bits(np.asarray(found), np.ascontiguousarray(expected))

@@ -27,7 +27,6 @@ from common.kernels.arrays.convolution_text import (
     gathered,
     head,
     indented,
-    is_flat,
     turns,
 )
 
@@ -64,13 +63,13 @@ def _stored(bias: bool, to: str, f: str, many: str) -> str:
 
 
 _STRIPS = f"""strips = (oh + rows - 1) // rows
-strips = min(oh, (groups * n * strips + step - 1) // step * step // (groups * n))
+strips = min(oh, (groups * slices * strips + step - 1) // step * step // (groups * slices))
 rows = (oh + strips - 1) // strips
 strips = (oh + rows - 1) // rows * ((ow + across - 1) // across)
 together = 1
 if strips == 1:
-    together = max(1, min(min({SWATH} // lay, room // (rows * ow)), n * groups // step))
-high = (n + together - 1) // together
+    together = max(1, min(min({SWATH} // (oh * ow), room // (rows * ow)), slices * groups // step))
+high = (slices + together - 1) // together
 """
 """An image is computed in strips of at most `rows` rows, about equal, and so many that threads have equal parts; or in
 parts of a row; of small images several meet the weights together.
@@ -78,7 +77,7 @@ parts of a row; of small images several meet the weights together.
 
 _PLACES = """line = (copies * lines * length + 15) // 16 * 16 + 16
 for p in range(0, inner, {deep}):
-    for i in range(k):
+    for i in range(flat):
         ky = i // kw * dh
         kx = i % kw * dw
         at = (ky % copies * lines + ky // copies) * length
@@ -86,15 +85,17 @@ for p in range(0, inner, {deep}):
             at = at + kx % sw * line + kx // sw
         else:
             at = at + i % kw * line
-        for channel in range(p // k, (min(inner, p + {deep}) - 1) // k + 1):
-            j = channel * k + i
+        for channel in range(p // flat, (min(inner, p + {deep}) - 1) // flat + 1):
+            j = channel * flat + i
             if j >= p and j < p + {deep}:
-                s[places + j] = to_{kind}(at + (channel - p // k) * shifts * line)
+                s[places + j] = to_{kind}(at + (channel - p // flat) * shifts * line)
 """
 
 
 def _side_by_side(bias: bool, kind: Any) -> str:
     """Windows of an image, or a line, are multiplied where they lie in copies of it, one per column of a window.
+
+    Of volumes, an image is a slice of the result, and a channel one line of planes that a window meets.
 
     In a copy the elements of windows side by side lie side by side, row by row without gaps. Where rows are whole
     vectors there is one copy per step, and rows have gaps: those of the next column lie one element further. So do rows
@@ -102,7 +103,9 @@ def _side_by_side(bias: bool, kind: Any) -> str:
     """
     places = indented(_PLACES.format(deep=DEEP, kind=kind), 4)
     here = indented(HERE.format(rest="(whole - e)"), 20)
-    return f"""copies = min(sh, (kh - 1) * dh + 1)
+    return f"""flat = kh * kw
+slices = n * od
+copies = min(sh, (kh - 1) * dh + 1)
 reach = (kh - 1) * dh // sh
 apart = ow % 16 == 0
 shifts = kw
@@ -110,7 +113,7 @@ more = 0
 if apart:
     shifts = min(sw, (kw - 1) * dw + 1)
     more = (kw - 1) * dw // sw
-few_ = min(c, ({DEEP - 2} + k) // k + 1)
+few_ = min(c * kd, ({DEEP - 2} + flat) // flat + 1)
 room = {COPIED} // (few_ * shifts) - 32
 across = ow
 rows = min(oh, room // (ow + more) // copies - reach)
@@ -120,7 +123,7 @@ if rows < 1:
 whole = rows * across
 fits = across > 0 and whole >= {_NARROW}
 fits = fits and ((whole + 15) // 16 * 16 - whole) * o <= {_DROPPED} * whole
-if fits and {is_flat("sw >= 1")}:
+if fits and flat > 1:
 {indented(_STRIPS, 4)}    places = y_
     lines = rows + reach
     length = across + more
@@ -134,23 +137,30 @@ if fits and {is_flat("sw >= 1")}:
         wide_ = min(across, ow - first_column)
         whole = some * wide_
         gap = length - wide_
-        images = min(together, n - image)
+        images = min(together, slices - image)
         for p in range(0, inner, {DEEP}):
             deep = min({DEEP}, inner - p)
-            c0 = p // k
-            planes = (p + deep - 1) // k - c0 + 1
+            c0 = p // flat
+            planes = (p + deep - 1) // flat - c0 + 1
+            each = planes if kd == 1 else 1
             for i in range(images):
                 for phase in range(copies):
                     top = first_row * sh - ph + phase
                     from_ = min((max(-top, 0) + sh - 1) // sh, lines)
                     until = max(min((max(h - top, 0) + sh - 1) // sh, lines), from_)
                     v = first_column * sw - pw
-                    place = (((image + i) * groups + group) * c + c0) * plane + top * w + v
                     to = panel + i * planes * shifts * line + phase * lines * length
-                    lay_windows(x, place, s, to, v, w, length, sw, 1 if apart else dw, shifts, from_, until, lines,
-                                sh * w, line, planes, plane)
+                    for channel in range(c0, c0 + planes, each):
+                        z = (image + i) % od * sd - pd + channel % kd * dd
+                        place = (((image + i) // od * groups + group) * c + channel // kd) * plane
+                        place = place + (z * h + top) * w + v
+                        last = until if z >= 0 and z < d else from_
+                        lay_windows(x, place, s, to, v, w, length, sw, 1 if apart else dw, shifts, from_, last, lines,
+                                    sh * w, line, each, plane)
+                        to = to + shifts * line
             for i in range(images):
-                to = ((image + i) * groups + group) * o * lay + first_row * ow + first_column
+                to = ((image + i) // od * groups + group) * o * lay
+                to = to + ((image + i) % od * oh + first_row) * ow + first_column
                 e = 0
                 while e < whole:
 {here}                    f = panel + i * planes * shifts * line + e + e // wide_ * gap
@@ -175,7 +185,8 @@ def _biased(bias: bool) -> str:
     return """        for i in range(images):
             for r in range(o):
                 extra = b_[group * o + r]
-                to = (((image + i) * groups + group) * o + r) * lay + first_row * ow + first_column
+                to = (((image + i) // od * groups + group) * o + r) * lay
+                to = to + ((image + i) % od * oh + first_row) * ow + first_column
                 for j in range(whole):
                     out[to + j] = out[to + j] + extra
 """
