@@ -127,12 +127,13 @@ def emit(module: llvm_library.LlvmModule, symbol: str, few_passes: bool = False)
 
     With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth.
     """
-    from common.compiler import software_fma
-
     with _lock:
         _switch(few_passes)
         try:
-            software_fma.spell_out(module, target_machine())
+            if "+fma" not in target_machine().features.split(","):
+                from common.compiler.software_fma import spell_out
+
+                spell_out(module, target_machine())
             code = target_machine().emit_object(module)
         finally:
             if not _batches:

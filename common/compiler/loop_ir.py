@@ -232,12 +232,23 @@ class Kernel:
     arguments : number of int arguments; argument k is named ``n<k>``.
     long : of how many instructions an elementary function is for which several vectors side by side are worth their
         code, where loops over columns are long; else 0.
+    first : the arguments for which its first form is, by their positions, see `with_form`.
     """
 
-    __slots__ = ("_text", "arguments", "body", "buffers", "long")
+    __slots__ = ("_text", "arguments", "body", "buffers", "first", "long")
 
     def __init__(self, buffers: Sequence[np.dtype[Any]], arguments: int, body: list[Any], long: int = 0) -> None:
         self.buffers, self.arguments, self.body, self.long, self._text = buffers, arguments, body, long, ""
+        self.first: dict[int, int] = {}
+
+    def with_form(
+        self, buffers: Sequence[np.dtype[Any]], arguments: int, first: dict[int, int], body: list[Any], long: int
+    ) -> Kernel:
+        """Return the kernel with more buffers and arguments, and a first form for certain ones: ``if n0 == 3:``."""
+        condition = " and ".join(f"n{argument} == {number}" for argument, number in first.items())
+        made = Kernel(buffers, arguments, [If(condition, [*body, Return("0")]), *self.body], long)
+        made.first = first
+        return made
 
     def source(self, name: str) -> str:
         """The text of the kernel under a name; equal kernels have equal text."""
@@ -255,3 +266,13 @@ class Kernel:
             lines += statement.lines(STEP)
         lines.append("    return 0")
         return "\n".join(lines) + "\n"
+
+
+def form_of(source: str, first: bool) -> str:
+    """One of the forms of a kernel that `Kernel.with_form` has made, as a kernel that does not serve the other's sizes.
+
+    Both take the same arguments.  A plan knows which of them it needs, and the other one takes as long to compile.
+    """
+    head, _, forms = source.partition("\n    if ")
+    form, end, others = forms.partition("\n        return 0\n")
+    return f"{head}\n    if {form}{end}    return 1\n" if first else f"{head}\n{others}"

@@ -46,7 +46,7 @@ def translate(
         name.
     one_program : whether the kernel was written for one program. The iterations of such a loop under a
         condition depend on each other: LLVM's pipeline takes more than half of the time to compile it, for code that
-        is as fast. What follows the form for the sizes of the traced call is written in the shortest way.
+        is as fast.
     here : whether it will run on this machine, and may have any of its instructions.
     texts : what is known of definitions, see `common.compiler.known_texts`; what was not known is added.
 
@@ -149,7 +149,6 @@ class Statements(Vectors):
             self.statements(statements)
             ends += self.leave()
         self.join(ends)
-        self.rare |= self.one_program and _is_special(node)
 
     def _while(self, node: ast.While) -> None:
         _refuse_else(node)
@@ -185,7 +184,7 @@ class Statements(Vectors):
             self.statements(node.body)
             # a loop that may end the kernel is made for what is rare
             inner = any(isinstance(part, (ast.For, ast.While, ast.Return)) for part in parts(node) if part is not node)
-            self.complete &= inner or self.calls > before or self.rare
+            self.complete &= inner or self.calls > before
 
         def advance() -> None:
             # a count by one stays below stop, so it does not wrap
@@ -211,7 +210,7 @@ class Statements(Vectors):
 
     def _by_vectors(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
         """Write a loop with vectors; apart where all that it reads is inside, see `common.compiler.inner_loops`."""
-        inner = inner_loop(node, name) if self.one_program and not self.rare else None
+        inner = inner_loop(node, name) if self.one_program else None
         if inner is None or any(lane_of(x.slice, name) for x in parts(node) if isinstance(x, ast.Subscript)):
             return self.vector_loop(node, name, start, stop)
         mark, low, high = self.mark(), start, stop
@@ -277,13 +276,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {
     ast.Break: Statements._break,
     ast.Continue: Statements._continue,
 }
-
-
-def _is_special(node: ast.If) -> bool:
-    """Whether a kernel ends there for the sizes of the traced call: what follows is for others."""
-    if not (isinstance(node.body[-1], ast.Return) and ast.unparse(node.body[-1]) == "return 0"):
-        return False
-    return all(isinstance(part.ops[0], ast.Eq) for part in parts(node.test) if isinstance(part, ast.Compare))
 
 
 def _refuse_else(node: ast.For | ast.While) -> None:

@@ -57,7 +57,7 @@ class Vectors(SeveralVectors, ABC):
 
     _outside: _Outside | None = None
     rare = False
-    """Whether other sizes than those of the traced call are needed to come here."""
+    """Whether few iterations come here."""
 
     def vector_loop(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
         """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""

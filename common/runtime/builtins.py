@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.compile import load_native
+from common.compiler import disk_cache
+from common.compiler.compile import load_native, make_key
 from common.compiler.image import outlive
 from common.core.shapes import overlapping
 from common.runtime import cpython_abi, python_builtins
@@ -29,7 +30,6 @@ from common.runtime.call_text import MAX_BUFFERS, MAX_INPUTS, builtin_source
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.tape_state import Tape, WriteLog, line_words
-from common.runtime.trial import is_right
 
 METH_FASTCALL = 0x80
 
@@ -329,8 +329,21 @@ def _run(plan: ProgramPlan, binding: Binding | None) -> Callable[..., Any]:
 
 @cache
 def is_native(symbol: str) -> bool:
-    """Whether a native builtin is used: the object layout is known and its trial run is right."""
-    return cpython_abi.is_supported() and is_right(symbol, _builtin)
+    """Whether a native builtin is used: the object layout is known and its trial run was right on this machine.
+
+    The trial is not run again by other processes: its key says which Python, numpy, processor and builtin it was of.
+    """
+    if not cpython_abi.is_supported():
+        return False
+    key = make_key(f"trial of {symbol}")
+    if disk_cache.read(key, ready_made=True) is not None:
+        return True
+    from common.runtime.trial import is_right
+
+    right = is_right(symbol, _builtin)
+    if right:
+        disk_cache.write(key, disk_cache.Entry(symbol, (), b""), ready_made=True)
+    return right
 
 
 class _MethodDef(ctypes.Structure):

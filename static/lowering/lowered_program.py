@@ -222,7 +222,7 @@ def _step(
     items = [item for group in groups for item in group.items]
     checked = failing(items)
     errors = {number: ("", item.node.id) for number, item in enumerate([items[0], *checked])}
-    step = Step(name, kernel.source(name), things, ints, groups, errors, cut=cut)
+    step = Step(name, kernel.source(name), things, ints, groups, errors, cut=cut, first=kernel.first)
     calls = (call for item in dict.fromkeys(checked) for call in item.calls)
     wrong = [call.errors for call in calls if isinstance(call.errors, WrongIndex)]
     if wrong:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import Origin, origin
+from common.compiler.loop_ir import form_of
 from common.core.sizes import resolve
 from common.kernels.arrays.gemm import of_matrices
 from static.graph.regions import iterations
@@ -174,7 +175,7 @@ def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tupl
         flops,
         times,
         step in program.steps[: program.frame.kept] and times == 0,
-        origin(of_matrices(step.source), compiler) or origin(step.source, compiler),
+        next(filter(None, (origin(source, compiler) for source in _compiled(step))), None),
         len(step.groups),
         *shares,
         tuple(
@@ -184,6 +185,13 @@ def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tupl
         ),
         tuple(dict.fromkeys(refused)),
     )
+
+
+def _compiled(step: Step) -> list[str]:
+    """The texts that may have been compiled for a call, of which the first is for most sizes or those of the trace."""
+    if step.first:
+        return [form_of(step.source, True), form_of(step.source, False)]
+    return [of_matrices(step.source), step.source]
 
 
 def _counts(program: LoweredProgram, group: Group, env: Any) -> tuple[int, int, int]:

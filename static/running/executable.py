@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import compile_kernel
+from common.compiler.loop_ir import form_of
 from common.core.bounded import put_within
 from common.core.lazy import cached_property
 from common.core.polynomials import Atom
@@ -89,8 +90,9 @@ class Executable:
 
     def address(self, frame: Frame, step: int, layout: MemoryLayout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
-        call = frame.calls[step]
-        source = call.source if step in layout.vectors else of_matrices(call.source)
+        call, other = frame.calls[step], step in layout.others
+        source = call.source if other else of_matrices(call.source)
+        source = form_of(source, not other) if call.first else source
         return compile_kernel(source, call.name, self.options.compiler, not call.name.startswith(GENERATED))
 
     def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:

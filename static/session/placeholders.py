@@ -27,7 +27,7 @@ def placeholder(dtype: Any, shape: Sequence[int | None], name: str | None = None
     Parameters
     ----------
     dtype : of its elements.
-    shape : sizes; None where a run decides. New sizes compile nothing.
+    shape : sizes; None where a run decides. New sizes need no new program.
     name : "placeholder" by default.
 
     Raises

@@ -168,25 +168,6 @@ def test_steps_of_a_known_length_are_gathered(name):
     assert "llvm.masked.gather" in str(module)
 
 
-FOR_OTHERS = (
-    "if n == 3:\n    for i in range(n):\n        y[i] = x[i]\n    return 0\n"
-    "for i in range(n):\n    y[i] = add(x[i], x[i])\n"
-    "for i in range(n):\n    d[i & 15] = add(d[i & 15], to_float64(x[i]))"
-)
-
-
-def test_what_is_for_other_sizes_goes_by_masked_vectors_only():
-    text = str(_translated(source_of(FOR_OTHERS), "loop", "loop", True)[0])
-    assert text.count("store <16 x float>") == 1  # for the sizes of the call
-    assert text.count("call void @llvm.masked.store.v16f32") == 1  # for others
-    address, by_python = compile_kernel(source_of(FOR_OTHERS), "loop"), python_kernel(source_of(FOR_OTHERS), "loop")
-    for n in (0, 1, 3, 5, 16, 17, 40, 64):
-        expected, found = arrays(), arrays()
-        assert by_python(expected, [n]) == run_kernel(address, found, [n]) == 0
-        for a, b in zip(expected, found, strict=True):
-            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
-
-
 @pytest.mark.parametrize("name", IN_LANES)
 def test_lanes_are_a_register_through_the_loop(name):
     module, complete = _translated(source_of(IN_LANES[name]), "loop", "loop")

@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
-from common.compiler.loop_ir import If, Return
 from common.core.numerics import LANES
 from common.core.sizes import hint
 from static.lowering.codegen.build import build
@@ -26,22 +25,21 @@ from static.lowering.groups import Group
 from static.lowering.ir.items import size_key
 
 
-def close_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
-    """The form for the distances of the traced call, if they still are; None if none is short or negative."""
+def close_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int, int], list[Any]] | None:
+    """Distances of the traced call by their arguments, and the form for them; None if none is short or negative."""
     if nest.inner is None or hint(nest.inner) < LANES:
         return None
     known: dict[Any, int] = {}
-    conditions = []
+    certain: dict[int, int] = {}
     for item in group.items:
         for access in item.accesses if item.window is None else [*item.accesses, item.window]:
             step = nest.strides(access.strides)[1]
             if (2 <= hint(step) <= CLOSE or hint(step) == -1) and size_key(step) not in known:
                 known[size_key(step)] = hint(step)
-                conditions.append(f"{nest.size(step)} == {hint(step)}")
+                certain[nest.argument(step)] = hint(step)
     if not known:
         return None
-    body = build(group, escaping, part=InnerNest(group, nest, known)).kernel.body
-    return If(" and ".join(conditions), [*body, Return("0")])
+    return certain, build(group, escaping, part=InnerNest(group, nest, known)).kernel.body
 
 
 __all__ = ["close_form"]

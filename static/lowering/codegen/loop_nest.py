@@ -75,6 +75,10 @@ class Nest:
             self.ints.append(value)
         return self._names[name]
 
+    def argument(self, value: Any) -> int:
+        """The position of the int argument that holds a size."""
+        return int(self.size(value)[1:])
+
     def slot(self, thing: ArrayBuffer | Scratch) -> str:
         """The name of a buffer's slot; a state and what is written into it directly share one, parts do not overlap."""
         part = isinstance(thing, ArrayBuffer) and thing.maker is not None and thing.maker.window is not None

@@ -34,7 +34,7 @@ import re
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
-from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Run, text
+from common.compiler.loop_ir import Call, Let, Loop, Place, Run, text
 from common.core.numerics import LANES
 from common.core.sizes import hint
 from common.core.spec import numel
@@ -81,17 +81,17 @@ def are_short(columns: int, rows: int) -> bool:
 def build_rows(group: Group, escaping: set[int]) -> Built:
     """The kernel of a group; if rows or distances are short, with a form for these before the one for all sizes."""
     built = build(group, escaping)
-    short = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
-    if short is None or len(built.nest.bound) > MAX_BUFFERS:
+    form = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
+    if form is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
-    if _anonymous(short.body[:-1]) == _anonymous(built.kernel.body):
+    certain, body = form
+    if _anonymous(body) == _anonymous(built.kernel.body):
         return built
     kernel, nest = built.kernel, built.nest
     many = bool(nest.rows) and hint(nest.rows[-1]) >= LONG and hint(numel(nest.dims)) >= MANY
     costly = many and not all(map(is_cheap, group.items))
     long = kernel.long or COSTLY * costly
-    written = Kernel(nest.dtypes, len(nest.ints), [short, *kernel.body], long)
-    return Built(written, built.nest, built.head, built.cut)
+    return Built(kernel.with_form(nest.dtypes, len(nest.ints), certain, body, long), nest, built.head, built.cut)
 
 
 def _anonymous(statements: list[Any]) -> str:
@@ -100,8 +100,8 @@ def _anonymous(statements: list[Any]) -> str:
     return _VALUE.sub(lambda found: names.setdefault(found[0], f"v{len(names)}"), text(statements))
 
 
-def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
-    """The form for short rows, under the condition that they are; None if they are not, or cannot be written out."""
+def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int, int], list[Any]] | None:
+    """Sizes of short rows by their arguments, and the form for them; None if they cannot be written out."""
     if nest.inner is None or not nest.rows or nest.inner_run is None:
         return None
     start = _first_of_parts(group) or nest.inner_run[0]
@@ -124,11 +124,9 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> If | None:
     if len(written.items) > MOST_ITEMS:
         return None
     sizes = [] if written.is_run else [n for n in written.tail if type(n) is not int]
-    certain = {size_key(n): n for n in [*(sizes or [written.inner]), *written.bounds]}.values()
-    condition = " and ".join(f"{nest.size(n)} == {hint(n)}" for n in certain)
+    certain = {nest.argument(n): hint(n) for n in [*(sizes or [written.inner]), *written.bounds]}
     own = _ShortNest(written, nest)
-    body = own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
-    return If(condition, [*body, Return("0")])
+    return certain, own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
 
 
 def _first_of_parts(group: Group) -> int | None:

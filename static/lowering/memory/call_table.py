@@ -66,6 +66,8 @@ class TableEntry:
     work : the index of the picoseconds that it takes, by a rough count, if it is cut or a product for threads.
     beside : not 0 if it does not depend on its neighbours with the same number, see
         `static.lowering.threads.side_by_side`.
+    first : the numbers, by the indices of sizes, for which its kernel begins with a form: that alone is compiled while
+        the sizes are these, and without it what follows, see `common.compiler.loop_ir.form_of`.
     construct : of control flow and acts; None for a kernel call.
     regions : of control flow, the frames of what it runs.
     """
@@ -79,6 +81,7 @@ class TableEntry:
     cut: str = ""
     work: int = 0
     beside: int = 0
+    first: Mapping[int, int] = field(default_factory=dict)
     construct: Construct | None = None
     regions: Mapping[str, Frame] = field(default_factory=dict)
 
@@ -214,6 +217,7 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step], kept: int = 0) -
         ints = [frame.size(n) for n in step.ints]
         call = TableEntry(step.name, step.source, own, ints, step.errors, step.wrong_index)
         call.regions = {name: region.frame for name, region in step.regions.items()}
+        call.first = {ints[argument]: number for argument, number in step.first.items()}
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)
         if step.cut or step.beside:

@@ -45,7 +45,8 @@ class MemoryLayout:
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     beside : steps that threads run at the same time, by the first of them.
-    vectors : steps that are products of a vector, which need another kernel.
+    others : steps that need the other kernel of two: products of a vector, and those whose kernel begins with a form
+        for other sizes.
     total : bytes.
     kept : temporaries that the plan keeps, in memory of its own: nothing of them lies in the arena.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
@@ -57,7 +58,7 @@ class MemoryLayout:
     blocks: dict[int, RegionMemory]
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
-    vectors: list[int]
+    others: list[int]
     total: int
     kept: list[int] = field(default_factory=list)
     first: int = 0
@@ -75,6 +76,7 @@ class Schedule:
     blocks : steps with regions, and the temporaries that are memory for these.
     scratch : step -> temporaries that are scratch memory of it alone.
     products : steps that are products of matrices, and of which size their rows and columns are.
+    forms : steps whose kernels begin with a form for certain sizes, and these.
     kept : temporaries that later calls of a plan find.
     """
 
@@ -91,6 +93,7 @@ class Schedule:
         self.kept = [i for i, t in enumerate(frame.temporaries) if t.first < frame.kept <= t.last]
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
         self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
+        self.forms = [(i, list(call.first.items())) for i, call in enumerate(frame.calls) if call.first]
         self.scratch: dict[int, list[int]] = {}
         for i, t in enumerate(frame.temporaries):
             if t.name == "scratch" and t.first == t.last:
@@ -137,8 +140,9 @@ def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1, kept
         nbytes[i] = 0
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
-    vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
-    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, vectors, total, kept)
+    others = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
+    others += [step for step, first in schedule.forms if any(values[i] != number for i, number in first)]
+    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, others, total, kept)
 
 
 def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> RegionMemory:
@@ -175,7 +179,7 @@ def numbers(frame: Frame, layout: MemoryLayout) -> tuple[list[int], list[int]]:
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
     these begin is noted in the layout. Decisive are the number of parts of loops, which steps run side by side and in
-    which order, which are products of vectors, and whether something is kept.
+    which order, which need the other kernel of two, and whether something is kept.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -191,7 +195,7 @@ def _number(frame: Frame, layout: MemoryLayout, base: int, found: list[int], cut
     cuts += [-1] * bool(layout.kept)
     for steps in layout.beside.values():
         cuts += (layout.first, -len(steps), *steps)
-    for step in layout.vectors:
+    for step in layout.others:
         cuts += (layout.first, step, 0)
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)

@@ -5,6 +5,7 @@ import pytest
 
 import dynamic
 import static
+from static.running import executable
 from tests.bits import assert_all_same_bits
 
 
@@ -50,6 +51,29 @@ def test_columns_have_the_bits_of_the_sum(columns):
     for n, k in ((1030, columns), (19, columns), (4, columns), (19, 40)):
         operands = arrays((n, k), (k,), (n, k), dtype=np.float64)
         assert_all_same_bits(compiled(*operands), rows(dynamic)(*operands), f"rows {n, k}")
+
+
+def test_the_form_for_other_rows_is_compiled_when_they_come(monkeypatch):
+    """Once, also in a program that is loaded from the disk."""
+    texts, compile_kernel = [], executable.compile_kernel
+
+    def compiled(source, *rest):
+        texts.append(source)
+        return compile_kernel(source, *rest)
+
+    monkeypatch.setattr(executable, "compile_kernel", compiled)
+
+    def sums(x, w):
+        return (x * w).sum(1) / 3
+
+    for function in (static.function(sums), static.function(sums)):
+        texts.clear()
+        for n, columns, count in ((33, 3, 1), (70, 3, 1), (33, 5, 2), (41, 6, 2), (0, 9, 2), (34, 3, 2)):
+            operands = arrays((max(n, 1), columns), (columns,))
+            operands[0] = operands[0][:n]
+            assert_all_same_bits(function(*operands), sums(*map(dynamic.tensor, operands)), f"{n, columns}")
+            assert len(texts) == count, f"{n} rows of {columns}"
+        assert ["== 3" in text for text in texts] == [True, False]
 
 
 @pytest.mark.parametrize("columns", [2, 3, 7, 8, 18])
