@@ -17,14 +17,23 @@ Kinds: TypeAlias = dict[str, Kind | None]
 
 
 class BasicBlock:
-    """A basic block; it is open until its last line is a branch or a return."""
+    """A basic block; it is open until its last line is a branch or a return.
+
+    Attributes
+    ----------
+    known : registers of instructions that give the same wherever they stand in it.
+    """
 
     def __init__(self, label: str) -> None:
         self.label, self.phis, self.lines = label, list[str](), list[str]()
+        self.known: dict[str, str] = {}
 
     def __str__(self) -> str:
         return "\n  ".join([f"{self.label}:", *self.phis, *self.lines])
 
+
+_AT_ITS_PLACE = ("load", "call", "alloca", "atomicrmw", "cmpxchg")
+"""What depends on where it stands."""
 
 _AS_IT_IS = '!{!"llvm.loop.unroll.disable"}, !{!"llvm.loop.vectorize.enable", i1 false}'
 _FIRST_NOTE = 1_000_000
@@ -68,9 +77,15 @@ class Flow:
         self.here.lines.append(text)
 
     def register(self, text: str) -> str:
-        """Append an instruction with a result; return the result."""
+        """Append an instruction with a result, unless the block has it already; return the result."""
+        assert self.here is not None
+        known = self.here.known
+        if text in known:
+            return known[text]
         self._count += 1
         self.line(f"%v{self._count} = {text}")
+        if not text.startswith(_AT_ITS_PLACE):
+            known[text] = f"%v{self._count}"
         return f"%v{self._count}"
 
     def convert(self, value: Register, kind: Kind) -> Register:
@@ -90,6 +105,7 @@ class Flow:
         """Forget the lines written since."""
         count, self.here, lines, notes, variables = mark
         del self._blocks[count:], self.here.lines[lines:], self.notes[notes:]
+        self.here.known.clear()
         self.variables = dict(variables)
 
     # ---------------------------------------------------------------- paths

@@ -293,6 +293,8 @@ class Expressions(Operands):
 
     def extreme(self, order: str, result: Register, other: Register) -> Register:
         """The larger or smaller one of two integers."""
+        if result.literal is not None and other.literal is not None:
+            return result if self.write(f"icmp {order}", BOOL, result, other).text == "true" else other
         first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
         return Register(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from itertools import pairwise
+from operator import eq, ge, gt, le, lt, ne
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from common.compiler.expressions import Expressions
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
 from common.core.numerics import LANES
 
+_ORDERS = {"slt": lt, "sle": le, "sgt": gt, "sge": ge, "eq": eq, "ne": ne}
 _BRIEF = {"float": "f32", "double": "f64", "half": "f16"}
 
 
@@ -105,6 +108,8 @@ class LaneMemory(Expressions):
 
     def _among_steps(self, order: str, count: Register, lanes: int) -> str:
         """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""
+        if count.literal is not None:
+            return _mask(_ORDERS[order](i, count.literal) for i in range(lanes))
         some = self.spread(Register(self.register(f"trunc {count.typed} to i32"), np.dtype(np.int32)), lanes)
         steps = ", ".join(f"i32 {i}" for i in range(lanes))
         return self.register(f"icmp {order} {some.type} <{steps}>, {some.text}")
@@ -119,18 +124,20 @@ class LaneMemory(Expressions):
         last, whole = (lanes.width - 1) * step, lanes.width * step
         wide = self.has_masks and kind.dtype.itemsize >= 4
         wide &= step & (step - 1) == 0 or (step == 3 and not stored)  # LLVM takes other masks apart
-        own = ", ".join(f"i1 {'false' if (i % step if stored else i > last) else 'true'}" for i in range(whole))
+        own = [i % step == 0 if stored else i <= last for i in range(whole)]
         if not lanes.mask:
             self.close += not wide
-            return f"<{own}>"
+            return _mask(own)
         if lanes.active is None or not wide:
             return None
+        if lanes.active.literal is not None:
+            return _mask(x and i <= (lanes.active.literal - 1) * step for i, x in enumerate(own))
         key = f"{step} stored" if stored else f"{step}"
         if key not in lanes.wide:
             end = self.write("mul", INT64, lanes.active, constant(step, INT64))
             if stored:
                 reached = self._among_steps("slt", end, whole)
-                lanes.wide[key] = self.register(f"and <{whole} x i1> {reached}, <{own}>")
+                lanes.wide[key] = self.register(f"and <{whole} x i1> {reached}, {_mask(own)}")
             else:
                 lanes.wide[key] = self._among_steps(
                     "slt", self.write("sub", INT64, end, constant(step - 1, INT64)), whole
@@ -267,6 +274,10 @@ class LaneMemory(Expressions):
         declaration = f'declare {"void" if stores else vector} @"{name}"({", ".join(operands)})'
         self.module.add([(name, declaration)])
         return name
+
+
+def _mask(lanes: Iterable[bool]) -> str:
+    return f"<{', '.join(f'i1 {str(bool(x)).lower()}' for x in lanes)}>"
 
 
 def lane_of(index: ast.expr, counter: str) -> tuple[str, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import gt, lt
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,32 @@ import numpy as np
 from common.compiler.control_flow import Flow
 from common.compiler.definition_texts import ScalarText
 from common.compiler.module_text import INVARIANT, ModuleText, scalar_text
-from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, OneByOne, Refused, Register, llvm, storage
+from common.compiler.registers import (
+    BOOL,
+    INT64,
+    WORDS,
+    ArrayKind,
+    OneByOne,
+    Refused,
+    Register,
+    constant,
+    llvm,
+    storage,
+)
 
+
+def _wrapped(number: int) -> int:
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+_ON_NUMBERS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: _wrapped(x + y),
+    "sub": lambda x, y: _wrapped(x - y),
+    "mul": lambda x, y: _wrapped(x * y),
+    "icmp slt": lt,
+    "icmp sgt": gt,
+}
+"""Instructions on int64 that are not written where the text says both operands."""
 _WHOLE = frozenset(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 
 
@@ -79,6 +104,9 @@ class Operands(Flow):
     # ---------------------------------------------------------------- values
     def write(self, instruction: str, kind: np.dtype[Any], *operands: Register) -> Register:
         """An instruction on values of one kind; one that is the same in all lanes is spread over them."""
+        numbers = [x.literal if x.lanes == 1 else None for x in operands]
+        if instruction in _ON_NUMBERS and None not in numbers:
+            return constant(_ON_NUMBERS[instruction](*numbers), kind)
         first, *others = self.alike(*operands)
         texts = [first.typed, *(value.text for value in others)]
         return Register(self.register(f"{instruction} {', '.join(texts)}"), kind, None, first.lanes)

@@ -67,8 +67,7 @@ class SeveralVectors(LaneMemory):
 
     def bounded(self, value: Register, order: str, bound: int) -> Register:
         """A number, or a bound that it is beyond."""
-        within = self.write(f"icmp {order}", BOOL, value, constant(bound, INT64))
-        return Register(self.register(f"select {within.typed}, {value.typed}, i64 {bound}"), INT64)
+        return self.extreme(order, value, constant(bound, INT64))
 
     def together(self, node: ast.For, cost: int) -> int:
         """How many vectors a loop, which has been written with one, goes on by; `cost` is that of its definitions."""

@@ -8,7 +8,7 @@ given once, such as ``c = k + i``, may stand for a place. Slots that are only re
 for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
 nothing outside is read or written. What computes much per element goes by masked vectors from the beginning, unless it
 reads or writes elements in steps for which there are no fast masks. A number
-of iterations that the text says, and that fills vectors, needs no loop.
+of iterations that the text says, and that is not more than two vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.core.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a
@@ -114,11 +114,12 @@ class Vectors(SeveralVectors, ABC):
             outside = _Outside(self.here, self._count, {})
             self.loop([counter, *held], test, inside, advance)
 
-        few = range(start.literal or 0, stop.literal or 0, lanes)
-        if start.literal is not None and stop.literal == few.start + lanes * len(few) and len(few) in (1, 2):
-            for first in few:
+        if start.literal is not None and stop.literal is not None and stop.literal - start.literal <= 2 * lanes:
+            for first in range(start.literal, stop.literal, lanes):
+                left = stop.literal - first
+                width = lanes if held or left > lanes else max(1 << (left - 1).bit_length(), 2)
                 self.variables[counter] = constant(first, INT64)
-                body(lanes, masked=False)
+                body(width, masked=left < width)
         elif self.rare:  # half of the code, which is slower by a few percent
             walk(lanes, stop, masked=True)
         else:

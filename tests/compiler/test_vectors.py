@@ -168,6 +168,30 @@ def test_steps_of_a_known_length_are_gathered(name):
     assert "llvm.masked.gather" in str(module)
 
 
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES])
+def test_iterations_that_the_text_counts_are_written_without_a_loop(name):
+    body = {**INDEPENDENT, **IN_STEPS, **IN_LANES}[name]
+    for count in (1, 3, 4, 7, 8, 13, 16, 17, 27, 32):
+        source = source_of(body.replace("range(n)", f"range({count})").replace(", n)", f", {count})"))
+        address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
+        expected, found = arrays(), arrays()
+        assert by_python(expected, [count]) == run_kernel(address, found, [count]) == 0
+        for a, b in zip(expected, found, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), count
+
+
+def test_a_vector_of_the_rest_has_a_mask_where_it_must():
+    def text(count):
+        return str(_translated(source_of(f"for i in range({count}):\n    y[i] = add(x[i], y[i])"), "loop", "loop")[0])
+
+    assert "phi" not in text(8)
+    assert "masked" not in text(8)
+    assert "<8 x float>" in text(8)
+    assert "masked.load.v8f32" in text(5)
+    assert "phi" not in text(21)
+    assert "phi" in text(40)
+
+
 @pytest.mark.parametrize("name", IN_LANES)
 def test_lanes_are_a_register_through_the_loop(name):
     module, complete = _translated(source_of(IN_LANES[name]), "loop", "loop")

@@ -42,6 +42,7 @@ from common.kernels.arrays.reducers import REDUCERS, SUM
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.close_elements import close_form
+from static.lowering.codegen.columns_outside import columns_outside
 from static.lowering.codegen.loop_nest import LONG, MANY, InnerNest, Nest
 from static.lowering.codegen.row_stages import is_cheap
 from static.lowering.codegen.written_rows import WrittenOut
@@ -120,6 +121,9 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int,
         return None
     if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
+    outside = columns_outside(group, escaping, nest, start, columns) if start == nest.inner_run[0] else None
+    if outside is not None:
+        return {nest.argument(nest.inner): columns}, outside
     written = WrittenOut(group, escaping, start, numel(group.dims[start:]), columns, start == nest.inner_run[0])
     if len(written.items) > MOST_ITEMS:
         return None
