@@ -209,8 +209,8 @@ def _library(symbol: str) -> int:
 llvm_engine.define_family(PREFIX, _library)
 
 
-def front_end(source: str, name: str, symbol: str) -> tuple[Any, bool]:
-    """Return the LLVM module of a kernel, and whether its loops are vectors already, see `llvm_engine.tidy`."""
+def front_end(source: str, name: str, symbol: str) -> tuple[Any, int]:
+    """Return the LLVM module of a kernel, and what LLVM has to do to it, see `common.compiler.translate`."""
     return _translated(source, name, symbol)
 
 
@@ -295,34 +295,36 @@ def _get(source: str, name: str, compiler: str, ready_made: bool) -> int:
 
 
 def _compile(source: str, name: str, symbol: str, compiler: str, few_passes: bool) -> disk.Entry:
-    module, complete = _FRONT_ENDS[compiler](source, name, symbol, few_passes, True)
-    if complete:
-        llvm_engine.tidy(module)
-    else:
+    from common.compiler.translate import NOTHING, PIPELINE
+
+    module, left = _FRONT_ENDS[compiler](source, name, symbol, few_passes, True)
+    if left == PIPELINE:
         llvm_engine.optimise(module)
+    elif left != NOTHING:
+        llvm_engine.tidy(module)
     return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol, few_passes))
 
 
-def _translated(source: str, name: str, symbol: str, one_program: bool = False, here: bool = False) -> tuple[Any, bool]:
+def _translated(source: str, name: str, symbol: str, one_program: bool = False, here: bool = False) -> tuple[Any, int]:
     from common.compiler.registers import Refused
     from common.compiler.translate import translate
 
     try:
-        text, complete = translate(source, symbol, partial(meaning, kernel=name), one_program, here, _texts())
-        return llvm_engine.parse(text), complete
+        text, left = translate(source, symbol, partial(meaning, kernel=name), one_program, here, _texts())
+        return llvm_engine.parse(text), left
     except (Refused, SyntaxError) as error:
         from common.core.errors import CompileError
 
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
 
-def _by_numba(source: str, name: str, symbol: str, *_: bool) -> tuple[Any, bool]:
+def _by_numba(source: str, name: str, symbol: str, *_: bool) -> tuple[Any, int]:
     from numba.core.errors import NumbaError
 
     from common.compiler.numba_frontend import lower_source
 
     try:
-        return lower_source(source, name, symbol, partial(meaning, kernel=name)), False
+        return lower_source(source, name, symbol, partial(meaning, kernel=name)), 0
     except NumbaError as error:
         from common.core.errors import CompileError
 
@@ -336,7 +338,7 @@ def _texts() -> Any:
     return KnownTexts(make_key)
 
 
-_FRONT_ENDS: dict[str, Callable[..., tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
+_FRONT_ENDS: dict[str, Callable[..., tuple[Any, int]]] = {LLVM: _translated, NUMBA: _by_numba}
 
 _meanings: dict[str, Any] = {}
 

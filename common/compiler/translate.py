@@ -35,8 +35,10 @@ def translate(
     one_program: bool = False,
     here: bool = False,
     texts: KnownTexts | None = None,
-) -> tuple[str, bool]:
-    """Return the text of an LLVM module that defines a kernel, and whether its loops are vectors, or gain nothing.
+) -> tuple[str, int]:
+    """Return the text of an LLVM module that defines a kernel, and what LLVM has to do to it.
+
+    That is `NOTHING`, only `TIDYING` if its loops are vectors or gain nothing, or LLVM's `PIPELINE`, which is 0.
 
     Parameters
     ----------
@@ -63,10 +65,14 @@ def translate(
             kernel.one_program, kernel.has_masks = one_program, one_program and kernel.whole
             text = kernel.text(function, symbol)
             if not kernel.complete:
-                text = _KernelWriter(function, symbol, resolve, texts, vectors=False).text(function, symbol)
-            return text, kernel.complete
+                return _KernelWriter(function, symbol, resolve, texts, vectors=False).text(function, symbol), PIPELINE
+            plain = one_program and text.count("define ") == 1 and all(map(_is_plain, parts(function)))
+            return text, NOTHING if plain else TIDYING
     raise Refused("kernel source is one function of bufs and args")
 
+
+PIPELINE, TIDYING, NOTHING = range(3)
+"""What LLVM has to do to a module before it generates code."""
 
 _FIRST_SCOPE = 500_000
 """The least number of metadata of accesses, above those of `llvmlite.ir` and below those of loops."""
@@ -276,6 +282,16 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {
     ast.Break: Statements._break,
     ast.Continue: Statements._continue,
 }
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether LLVM finds nothing to simplify: floats, and places that are sums and products, without conditions."""
+    match node:
+        case ast.BinOp(op=op):
+            return isinstance(op, (ast.Add, ast.Sub, ast.Mult))
+        case ast.Call(func=ast.Name(id="buffer"), args=arguments):
+            return buffer_of(arguments)[1].kind == "f"
+    return not isinstance(node, (ast.IfExp, ast.BoolOp, ast.While))
 
 
 def _refuse_else(node: ast.For | ast.While) -> None:

@@ -73,8 +73,8 @@ def objects_of(sources: Sequence[tuple[str, str]], target: KernelTarget) -> list
     """Object code of kernels, and of what they call."""
     codes, needed = [], dict[str, None]()
     for number, (source, name) in enumerate(sources):
-        module, complete = kernels.front_end(source, name, f"twingrad_kernel{number}{target.suffix}")
-        codes.append(_emitted(module, target, complete, needed))
+        module, left = kernels.front_end(source, name, f"twingrad_kernel{number}{target.suffix}")
+        codes.append(_emitted(module, target, bool(left), needed))
     done: set[str] = set()
     while waiting := [symbol for symbol in needed if symbol not in done and symbol.startswith(PREFIX)]:
         for symbol in waiting:

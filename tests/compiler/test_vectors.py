@@ -9,6 +9,7 @@ import pytest
 
 import dynamic  # noqa: F401  provides the functions that kernels name
 from common.compiler.compile import _translated, compile_kernel
+from common.compiler.translate import NOTHING, PIPELINE, TIDYING
 from tests.compiler.kernels import run_kernel
 from tests.helpers.python_kernels import python_kernel
 
@@ -190,6 +191,21 @@ def test_a_vector_of_the_rest_has_a_mask_where_it_must():
     assert "masked.load.v8f32" in text(5)
     assert "phi" not in text(21)
     assert "phi" in text(40)
+
+
+def test_llvm_simplifies_only_where_there_is_something_to_simplify():
+    def left(body):
+        lines = [line for line in source_of(body).splitlines() if "int64" not in line and "bool_" not in line]
+        return _translated("\n".join(lines), "loop", "loop", True)[1]
+
+    assert left("for i in range(n):\n    y[i] = add(x[i], x[2 + i * 3])") == NOTHING
+    for body in (
+        "for i in range(n):\n    y[i] = exp(x[i])",
+        "for i in range(n):\n    y[i] = add(x[i], y[i % 5])",
+        "for i in range(n):\n    y[i] = x[i] if i < 3 else y[i]",
+    ):
+        assert left(body) in (TIDYING, PIPELINE), body
+    assert _translated(source_of("for i in range(n):\n    k[i] = k[i] + 1"), "loop", "loop", True)[1] == TIDYING
 
 
 @pytest.mark.parametrize("name", IN_LANES)
