@@ -24,7 +24,7 @@ LN2_LOW = 1.90821492927058770002e-10
 SERIES: tuple[float, ...] = tuple([2 / (2 * i + 1) for i in range(1, 13)])
 """Of ``2 artanh(s) / s - 2`` in s^2, from its first power on."""
 
-SMALL = 16
+SMALL = 32
 """Most rows of a matrix that is factored here; larger ones are LAPACK's."""
 
 FUNCTIONS = ("cholesky", "cofactors", "det", "inv", "lu", "slogdet", "solve", "solve_triangular")

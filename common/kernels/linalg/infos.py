@@ -1,14 +1,16 @@
-"""What is told of matrices that have no factors, from LAPACK's infos."""
+"""What is told of matrices that have no factors, or whose algorithm does not converge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 
 from common.core.errors import LinAlgError
 
 Array = np.ndarray
+R = TypeVar("R")
 
 
 def each_item(batch: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
@@ -46,3 +48,28 @@ def check_solve(info: Array, user: str) -> None:
                 what = f"U[{info[place]},{info[place]}] is zero and using it on lu_solve would result in a "
                 what += "division by zero."
             raise _told(user, place, info.shape, what)
+
+
+def converging(compute: Callable[[], R], user: str, x: Array) -> R:
+    """Run an iterative algorithm of numpy's; report its failure in PyTorch's words."""
+    try:
+        with np.errstate(all="ignore"):
+            return compute()
+    except np.linalg.LinAlgError as error:
+        reason = "did not converge."
+        if not np.isfinite(x).all():
+            reason = "failed to converge because the input matrix contained non-finite values."
+        raise LinAlgError(f"{user}: The algorithm {reason}") from error
+
+
+def require_finite(a: Array, user: str) -> None:
+    """Refuse matrices whose decomposition by LAPACK would be undefined.
+
+    Raises
+    ------
+    LinAlgError : an element is not finite.
+    """
+    if not np.isfinite(a).all():
+        raise LinAlgError(
+            f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )

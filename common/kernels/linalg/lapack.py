@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,9 @@ from common.kernels.linalg.elimination import (
     triangular_factors,
     triangular_solutions,
 )
-from common.kernels.linalg.infos import check_factor, check_solve, each_item
+from common.kernels.linalg.infos import check_factor, check_solve, converging, each_item, require_finite
 
 Array = np.ndarray
-R = TypeVar("R")
-
-_LARGE = 32
-"""Rows from which on a call of potrf costs less than numpy's copies; many small matrices are factored by numpy."""
-
 
 @cache
 def _routine(name: str, dtype: np.dtype[Any]) -> Any:
@@ -52,69 +47,57 @@ def _is_small(a: Array) -> bool:
     return 0 < a.shape[-1] <= SMALL and a.size > 0
 
 
-def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
-    """Run an iterative algorithm of numpy's; report its failure in PyTorch's words."""
-    try:
-        with np.errstate(all="ignore"):
-            return compute()
-    except np.linalg.LinAlgError as error:
-        reason = "did not converge."
-        if not np.isfinite(x).all():
-            reason = "failed to converge because the input matrix contained non-finite values."
-        raise LinAlgError(f"{user}: The algorithm {reason}") from error
+def _in_single(x: Array) -> bool:
+    """Whether LAPACK computes in float32; of a few numbers numpy computes in float64, and rounds at the end."""
+    return bool(x.dtype == np.float32 and max(x.shape[-2:]) > SMALL and x.size)
+
+
+def _each(x: Array, compute: Callable[[Array], tuple[Any, ...]], user: str) -> tuple[Array, ...]:
+    """The results of a routine of LAPACK for each matrix of a batch; the last one is its info, above 0 if it failed.
+
+    Raises
+    ------
+    LinAlgError : it did not converge.
+    """
+    found: list[list[Any]] = []
+    for i in each_item(x.shape[:-2]):
+        *results, info = compute(_fortran(x[i]))
+        if info > 0:
+            raise LinAlgError(f"{user}: The algorithm did not converge.")
+        found.append(results)
+    made = [np.stack(results) for results in zip(*found, strict=True)]
+    return tuple([np.ascontiguousarray(y.reshape(*x.shape[:-2], *y.shape[1:])) for y in made])
 
 
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
     """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
     if _is_small(a):
         factors, info = triangular_factors(a)
-        check_factor(info, user)
-        return factors, info
-    info = np.zeros(a.shape[:-2], np.int32)
-    if a.shape[-1] < _LARGE:
-        try:
-            return np.linalg.cholesky(a), info
-        except np.linalg.LinAlgError:
-            pass  # one of them fails: each by itself
-    factors = np.empty_like(a)
-    for i in each_item(info.shape):
-        factors[i], info[i] = _factor(a[i])
+    else:
+        factors, info = np.empty_like(a), np.zeros(a.shape[:-2], np.int32)
+        for i in each_item(info.shape if a.size else (0,)):
+            # by rows L is what by columns is its transpose, the upper factor
+            upper = np.array(a[i], order="C").T
+            factor, info[i] = _routine("potrf", a.dtype)(upper, lower=0, clean=1, overwrite_a=1)
+            factors[i] = factor.T
     check_factor(info, user)
     return factors, info
 
 
-def _factor(a: Array) -> tuple[Array, int]:
-    """The factor of one matrix, which has the same bits in every batch; and potrf's info."""
-    if a.shape[-1] < _LARGE:
-        try:
-            return np.linalg.cholesky(a), 0
-        except np.linalg.LinAlgError:
-            pass
-    # by rows L is what by columns is its transpose, the upper factor
-    found, info = _routine("potrf", a.dtype)(np.array(a, order="C").T, lower=0, clean=1, overwrite_a=1)
-    return found.T, info
-
-
 def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
     """The solutions of ``a x = b`` by gesv, nan where `a` is singular; and its info."""
-    info = np.zeros(a.shape[:-2], np.int32)
     if not b.size:
-        return np.empty_like(b), info
+        return np.empty_like(b), np.zeros(a.shape[:-2], np.int32)
     if _is_small(a):
         found, info = solutions(a, b)
-        check_solve(info, user)
-        return found, info
-    try:
-        return np.linalg.solve(a, b), info
-    except np.linalg.LinAlgError:
-        found, gesv = np.full_like(b, np.nan), _routine("gesv", a.dtype)
+    else:
+        found, info = np.empty_like(b), np.zeros(a.shape[:-2], np.int32)
+        gesv = _routine("gesv", a.dtype)
         for i in each_item(info.shape):
-            try:
-                found[i] = np.linalg.solve(a[i], b[i])
-            except np.linalg.LinAlgError:
-                info[i] = gesv(_fortran(a[i]), _fortran(b[i]))[3]
-        check_solve(info, user)
-        return found, info
+            _, _, found[i], info[i] = gesv(_fortran(a[i]), _fortran(b[i]), overwrite_a=1, overwrite_b=1)
+        found[info > 0] = np.nan
+    check_solve(info, user)
+    return found, info
 
 
 def inv(a: Array, user: str) -> tuple[Array, Array]:
@@ -139,17 +122,34 @@ def det(a: Array) -> Array:
     """Determinants, from getrf."""
     if _is_small(a):
         return determinants(a)
+    sign, product, exponent = _scaled_determinants(a)
     with np.errstate(all="ignore"):
-        return np.asarray(np.linalg.det(a), a.dtype)
+        return np.asarray(np.ldexp(sign * product, exponent), a.dtype)
 
 
 def slogdet(a: Array) -> tuple[Array, Array]:
     """Signs and logarithms of magnitudes of determinants, from getrf."""
     if _is_small(a):
         return logarithms_of_determinants(a)
+    sign, product, exponent = _scaled_determinants(a)
     with np.errstate(all="ignore"):
-        sign, logarithm = np.linalg.slogdet(a)
-    return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
+        return np.asarray(sign * np.sign(product), a.dtype), np.asarray(
+            np.log(product) + exponent * np.log(2.0), a.dtype
+        )
+
+
+def _scaled_determinants(a: Array) -> tuple[Array, Array, Array]:
+    """Signs, and magnitudes as numbers times powers of two: their products are not too large, nor too small."""
+    packed, pivots, _ = lu(a, "")
+    diagonal = np.diagonal(packed, axis1=-2, axis2=-1).astype(np.float64)
+    exchanged = (pivots != np.arange(1, a.shape[-1] + 1)).sum(-1)
+    sign = np.where((exchanged + (diagonal < 0).sum(-1)) % 2, -1.0, 1.0)
+    product, exponent = np.ones(a.shape[:-2]), np.zeros(a.shape[:-2], np.int64)
+    for start in range(0, a.shape[-1], 512):
+        part, powers = np.frexp(np.abs(diagonal[..., start : start + 512]))
+        product, power = np.frexp(product * part.prod(-1))
+        exponent = exponent + powers.sum(-1) + power
+    return sign, product, exponent
 
 
 @cache
@@ -206,8 +206,25 @@ def qr(a: Array, mode: str) -> tuple[Array, Array]:
         k = m if mode == "complete" else min(m, n)
         q = np.broadcast_to(np.eye(m, k, dtype=a.dtype), (*a.shape[:-2], m, k))
         return q, np.zeros((*a.shape[:-2], k, n), a.dtype)
-    q, r = np.linalg.qr(a, mode)  # type: ignore[call-overload]
+    if _in_single(a):
+        q, r = _each(a, lambda x: (*_orthogonal(x, m if mode == "complete" else min(m, n)), 0), "linalg.qr")
+    else:
+        q, r = np.linalg.qr(a, mode)  # type: ignore[call-overload]
     return q, r
+
+
+_BLOCK = 64
+"""Columns that geqrf and orgqr are given room to handle together."""
+
+
+def _orthogonal(x: Array, count: int) -> tuple[Array, Array]:
+    """The first `count` columns of the orthogonal factor, and the other factor."""
+    m, n = x.shape
+    packed, tau, _, _ = _routine("geqrf", x.dtype)(x, lwork=_BLOCK * n)
+    columns = np.zeros((m, count), x.dtype, order="F")
+    columns[:, : min(n, count)] = packed[:, :count]
+    q = _routine("orgqr", x.dtype)(columns, tau, lwork=_BLOCK * count, overwrite_a=1)[0]
+    return q, np.triu(packed[:count])
 
 
 def geqrf(a: Array) -> tuple[Array, Array]:
@@ -224,8 +241,11 @@ def eigh(a: Array, uplo: str, user: str) -> tuple[Array, Array]:
     """Eigenvalues in ascending order and eigenvectors of symmetric matrices, by syevd."""
     if not a.size:
         return np.empty(a.shape[:-1], a.dtype), np.empty_like(a)
-    values, vectors = _converging(lambda: np.linalg.eigh(a, "U" if uplo == "U" else "L"), user, a)
-    _require_finite(a, user)
+    require_finite(a, user)
+    if _in_single(a):
+        values, vectors = _each(a, lambda x: _routine("syevd", x.dtype)(x, lower=uplo != "U", overwrite_a=1), user)
+    else:
+        values, vectors = converging(lambda: np.linalg.eigh(a, "U" if uplo == "U" else "L"), user, a)
     return values, vectors
 
 
@@ -233,35 +253,29 @@ def eigvalsh(a: Array, uplo: str, user: str) -> Array:
     """Eigenvalues in ascending order of symmetric matrices, by syevd without vectors."""
     if not a.size:
         return np.empty(a.shape[:-1], a.dtype)
-    values = _converging(lambda: np.linalg.eigvalsh(a, "U" if uplo == "U" else "L"), user, a)
-    _require_finite(a, user)
-    return values
+    require_finite(a, user)
+    if _in_single(a):
+        syevd = _routine("syevd", a.dtype)
+        return _each(a, lambda x: syevd(x, compute_v=0, lower=uplo != "U", overwrite_a=1), user)[0]
+    return converging(lambda: np.linalg.eigvalsh(a, "U" if uplo == "U" else "L"), user, a)
 
 
 def svd(a: Array, full: bool, user: str) -> tuple[Array, Array, Array]:
     """Singular vectors, singular values in descending order, and singular vectors by rows; by gesdd."""
-    _require_finite(a, user)
-    u, s, v = _converging(lambda: np.linalg.svd(a, full), user, a)
+    require_finite(a, user)
+    if _in_single(a):
+        u, s, v = _each(a, lambda x: _routine("gesdd", x.dtype)(x, full_matrices=full, overwrite_a=1), user)
+    else:
+        u, s, v = converging(lambda: np.linalg.svd(a, full), user, a)
     return u, s, v
 
 
 def svdvals(a: Array, user: str) -> Array:
     """Singular values in descending order, by gesdd without vectors."""
-    _require_finite(a, user)
-    return _converging(lambda: np.asarray(np.linalg.svd(a, compute_uv=False)), user, a)
-
-
-def _require_finite(a: Array, user: str) -> None:
-    """Refuse matrices whose decomposition by LAPACK would be undefined.
-
-    Raises
-    ------
-    LinAlgError : an element is not finite.
-    """
-    if not np.isfinite(a).all():
-        raise LinAlgError(
-            f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
-        )
+    require_finite(a, user)
+    if _in_single(a):
+        return _each(a, lambda x: _routine("gesdd", x.dtype)(x, compute_uv=0, overwrite_a=1), user)[1]
+    return converging(lambda: np.asarray(np.linalg.svd(a, compute_uv=False)), user, a)
 
 
 def pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Array:
@@ -360,10 +374,10 @@ def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, 
 
 
 def matrix_exp(a: Array) -> Array:
-    """Exponentials of matrices by scaling and squaring, in float64: squares repeat the error of a rounded one."""
+    """Exponentials of matrices by scaling and squaring, of small ones in float64: squares repeat errors."""
     if not a.size:
         return np.empty_like(a)
     from scipy.linalg import expm
 
     with np.errstate(all="ignore"):
-        return np.asarray(expm(a.astype(np.float64)), a.dtype)
+        return np.asarray(expm(a if _in_single(a) else a.astype(np.float64)), a.dtype)
