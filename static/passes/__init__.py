@@ -17,6 +17,7 @@ from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
 from static.passes.on_dag import from_graph as from_graph
 from static.passes.on_dag import on_dag as on_dag
+from static.passes.pick_first import pick_first
 from static.passes.rematerialise import Rematerialiser, rematerialise
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
@@ -36,6 +37,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_equal,
     turn_back,
     turn_products,
+    pick_first,
     rematerialise,
     remove_dead,
 )
