@@ -32,8 +32,8 @@ class BasicBlock:
         return "\n  ".join([f"{self.label}:", *self.phis, *self.lines])
 
 
-_AT_ITS_PLACE = ("load", "call", "alloca", "atomicrmw", "cmpxchg")
-"""What depends on where it stands."""
+_EACH_TIME = ("load", "call", "alloca", "atomicrmw", "cmpxchg", "add", "getelementptr")
+"""What depends on where it stands, and parts of addresses, which LLVM splits as it suits each access."""
 
 _AS_IT_IS = '!{!"llvm.loop.unroll.disable"}, !{!"llvm.loop.vectorize.enable", i1 false}'
 _FIRST_NOTE = 1_000_000
@@ -84,7 +84,7 @@ class Flow:
             return known[text]
         self._count += 1
         self.line(f"%v{self._count} = {text}")
-        if not text.startswith(_AT_ITS_PLACE):
+        if not text.startswith(_EACH_TIME):
             known[text] = f"%v{self._count}"
         return f"%v{self._count}"
 
