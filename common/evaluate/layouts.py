@@ -15,7 +15,7 @@ from common.evaluate import kernels
 from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, stepped_source
 
 _LIMIT = 8192
-_LONG = 16
+LONG = 16
 """Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
 _MUCH = 8192
 """Bytes of a row from which on the C library copies it as fast as a loop."""
@@ -52,7 +52,7 @@ def where_they_lie(
         if x.shape == shape and not any(x.strides):
             letters += "s"
             continue
-        found = _rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
+        found = rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
         if found is None or columns not in (0, found[0]):
             return None
         columns, distance = found
@@ -61,14 +61,14 @@ def where_they_lie(
     if not set(letters) - set("fs"):
         return letters, (prod(shape), prod(shape))
     columns = columns or ints[1]
-    rows = prod(shape) // columns if columns >= _LONG else 0
+    rows = prod(shape) // columns if columns >= LONG else 0
     if not rows or not (as_given or tuple(ints) == (rows, columns)):
         return None
     return letters, (rows, columns, *distances)
 
 
 @lru_cache(maxsize=_LIMIT)
-def _rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int | None] | None:
+def rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int | None] | None:
     """How many elements follow each other, and how far one such row is from the next; None if that varies.
 
     Where one element fills each row and these elements follow each other, None stands for the distance.
@@ -106,7 +106,7 @@ def dense(x: np.ndarray) -> np.ndarray:
 def copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """A copy of an array that is not contiguous, or is repeated to `shape`."""
     out = np.empty(shape, dtype)
-    if x.shape == shape and out.size >= _LONG and x.flags.aligned:
+    if x.shape == shape and out.size >= LONG and x.flags.aligned:
         _way_of_copying(shape, x.strides, dtype)(x, out)
     else:
         np.copyto(out, x)
@@ -159,11 +159,11 @@ def _way_of_copying(
             kernels.compiled(copy_source(dtype), "copy"),
         )
         return lambda x, out: copy(x[ways], out[ways], *args)
-    if many and columns >= _LONG and last == -size and not any(s % size for s in strides):
+    if many and columns >= LONG and last == -size and not any(s % size for s in strides):
         args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x, out, *args)
     of_numpy = last == size and columns * size > _MUCH
-    if many and columns >= _LONG and last in (size, 2 * size, 3 * size, 4 * size) and not of_numpy:
+    if many and columns >= LONG and last in (size, 2 * size, 3 * size, 4 * size) and not of_numpy:
         lengths, apart = merge_dims(shape[:-1], strides[:-1])
         if len(lengths) <= 1 and not any(s % size for s in apart):
             steps = kernels.compiled(stepped_source(dtype, last // size), "stepped_rows")

@@ -12,7 +12,7 @@ import numpy as np
 from common.compiler.loop_ir import Let
 from common.evaluate import kernels
 from common.evaluate.kernels import Builtin
-from common.evaluate.layouts import WORTH, dense, memory_order
+from common.evaluate.layouts import LONG, WORTH, dense, memory_order, rows_of
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.reducers import REDUCERS
 from common.kernels.arrays.shared_parts import PARTS, WHOLE
@@ -56,6 +56,12 @@ def reduction(
             return y
         if order is not None:
             x = x.transpose(order)
+        if by_rows and rows >= LONG and not x.flags.c_contiguous and x.flags.aligned:
+            found = rows_of(x.shape, x.strides, x.itemsize)
+            if found is not None and found[0] == rows and found[1] is not None:
+                out = np.empty(out_shape, dtype)
+                _rows_apart(kind, dtype)(x, out, out.size, rows, found[1], WHOLE)
+                return out
         out = np.empty(out_shape, dtype)
         held = (kernels.scratch(lanes),) if lanes else ()
         kernel(dense(x), out, *held, *ints)
@@ -64,6 +70,11 @@ def reduction(
     if order is not None:
         return None, run
     return kernels.fixed(kernels.address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
+
+
+@lru_cache(maxsize=256)
+def _rows_apart(kind: str, dtype: np.dtype) -> Callable[..., Any]:
+    return kernels.compiled(getattr(sums, f"{kind}_rows_source")(dtype, apart=True), f"{kind}_rows_apart")
 
 
 def channels(shape: Any, dims: tuple[int, ...]) -> tuple[int, int] | None:

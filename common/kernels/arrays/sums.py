@@ -139,24 +139,24 @@ def sum_cols_scratch(rows: Any, columns: Any) -> Any:
     return levels * LANES * min(columns, TILE)
 
 
-def sum_rows_source(dtype: Any) -> str:
-    """Return the kernel ``out[r] = S(x[r, :])``."""
-    return _rows_source("sum_rows", "block_sum", np.dtype(dtype), least=0, short="short_sums")
+def sum_rows_source(dtype: Any, apart: bool = False) -> str:
+    """Return the kernel ``out[r] = S(x[r, :])``; with `apart` the third int says how far a row is from the next."""
+    return _rows_source("sum_rows", "block_sum", np.dtype(dtype), apart, least=0, short="short_sums")
 
 
-def prod_rows_source(dtype: Any) -> str:
+def prod_rows_source(dtype: Any, apart: bool = False) -> str:
     """Return the kernel ``out[r] = P(x[r, :])``."""
-    return _rows_source("prod_rows", "block_product", np.dtype(dtype), least=0, short="short_products")
+    return _rows_source("prod_rows", "block_product", np.dtype(dtype), apart, least=0, short="short_products")
 
 
-def max_rows_source(dtype: Any) -> str:
+def max_rows_source(dtype: Any, apart: bool = False) -> str:
     """Return the kernel ``out[r] = max(x[r, :])``; NaN if any is NaN, +0 above -0."""
-    return _rows_source("max_rows", "row_max", np.dtype(dtype), least=int(dtype != np.bool_))
+    return _rows_source("max_rows", "row_max", np.dtype(dtype), apart, least=int(dtype != np.bool_))
 
 
-def min_rows_source(dtype: Any) -> str:
+def min_rows_source(dtype: Any, apart: bool = False) -> str:
     """Return the kernel ``out[r] = min(x[r, :])``; NaN if any is NaN, -0 below +0."""
-    return _rows_source("min_rows", "row_min", np.dtype(dtype), least=int(dtype != np.bool_))
+    return _rows_source("min_rows", "row_min", np.dtype(dtype), apart, least=int(dtype != np.bool_))
 
 
 def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -164,21 +164,22 @@ def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int16) if dtype == np.uint8 else dtype
 
 
-def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int, short: str = "") -> str:
-    """The kernel of a row by row `function`; short rows many at a time by that named `short`."""
+def _rows_source(name: str, function: str, dtype: np.dtype[Any], apart: bool, least: int, short: str = "") -> str:
+    """The kernel of a row by row `function`; short rows that follow each other many at a time by that named `short`."""
+    name, distance, whole = (f"{name}_apart", "args[2]", 3) if apart else (name, "columns", 2)
     together = f"""
     if columns <= {SHORT_BYTES // dtype.itemsize}:
         first = low + (high - low) // {LANES} * {LANES}
-        {short}(x, low * columns, out, low, first - low, columns)""" if short else ""  # fmt: skip
+        {short}(x, low * columns, out, low, first - low, columns)""" if short and not apart else ""  # fmt: skip
     return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, {buffer_dtype(dtype)})
     columns = args[1]
     if args[0] > 0 and columns < {least}:
         return {EMPTY}
-{in_parts(2, "args[0]", f"args[0] * max(columns, {LANES})", "x")}    first = low{together}
+{in_parts(whole, "args[0]", f"args[0] * max(columns, {LANES})", "x")}    first = low{together}
     for r in range(first, high):
-        out[r] = {function}(x, r * columns, columns)
+        out[r] = {function}(x, r * {distance}, columns)
     return 0
 """
 
