@@ -246,9 +246,11 @@ def _reduction(self: Recipe) -> None:
 
 
 def copy_of(op: Op, attrs: Any, x: np.ndarray) -> Run | None:
-    """What copies arrays that lie as x does, where a view of them is none; or None."""
+    """What copies arrays that lie as x does to another shape, where a view of them is none; or None."""
+    if not op.form_only:  # others show some elements of a copy, or show them in another order
+        return None
     steps = tuple([s // x.itemsize for s in x.strides])
-    if op.strided is None or op.strided(0, x.shape, steps, **attrs) is not None:
+    if op.strided(0, x.shape, steps, **attrs) is not None:
         return None
     from common.evaluate.layouts import reshaped
 

@@ -7,6 +7,7 @@ import pytest
 
 import dynamic as tw
 from common.evaluate import layouts
+from common.ops.shape.strided import as_strided_
 
 BIG = np.arange(8 * 40 * 30, dtype=np.float32).reshape(8, 40, 30)
 LAYOUTS = {
@@ -67,3 +68,15 @@ def test_other_layouts_of_the_same_shape_are_told_apart():
     for shape in ((-1,), (40, 30)):
         with pytest.raises(RuntimeError, match="view size is not compatible"):
             x.T.view(shape)
+
+
+def test_parts_of_a_copy_are_no_copies_under_another_shape():
+    """`as_strided` shows some elements of what lies in order, which may be a copy."""
+    big, few = BIG[0], np.arange(12, dtype=np.float32).reshape(3, 4)
+    for x in (few, big):
+        for size, step, start in (((2, 2, 2), (1, 1, 4), 0), ((2,), (3,), 1), ((x.size // 2,), (2,), 0)):
+            for _ in range(2):
+                y = as_strided_(tw.tensor(x).T, size=size, step=step, start=start)
+                strides = [4 * s for s in step]
+                wanted = np.lib.stride_tricks.as_strided(x.T.ravel()[start:], size, strides)
+                assert np.array_equal(y.numpy(), wanted)
