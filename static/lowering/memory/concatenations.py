@@ -35,6 +35,7 @@ from static.lowering.ir.items import (
     strip_ones,
 )
 from static.lowering.ir.program_values import Values, unsupported
+from static.lowering.memory.nested_joins import Copied, Joined, move, moved, nested
 from static.lowering.memory.overlapping_parts import are_read_whole, overlapping
 from static.lowering.memory.pieces import (
     MOST,
@@ -89,6 +90,7 @@ class InParts(Values):
     users : value key -> the nodes that read it.
     whole : keys of the values that leave the program.
     overlapping : ids of the nodes whose parts among zeros are added to others that lie at the same places.
+    joined : the values that have been put together by copies, by their buffers.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -100,6 +102,7 @@ class InParts(Values):
                 self.users.setdefault(value.key, []).append(node)
         self.whole = {value.key for value in (*graph.outputs, *(effect.value for effect in graph.effects))}
         self.overlapping = overlapping(graph.nodes)
+        self.joined: dict[int, Joined] = {}
 
     def layout(self, operand: Any) -> Layout:
         """Where the elements of an operand lie; those of a value in parts in one buffer, from now on."""
@@ -126,7 +129,7 @@ class InParts(Values):
         self.parts[value.key] = Parts(node, value, dim, parts)
         follow = all(self._follows(user, value, dim) for user in self.users.get(value.key, ()))
         if value.key in self.whole or not follow:
-            self.layout(value)
+            self.join(self.parts.pop(value.key), fresh=True)
         return True
 
     def _follows(self, user: Node, value: Value, dim: int) -> bool:
@@ -139,8 +142,11 @@ class InParts(Values):
         return user.op.parts in ("part", "turn") or (user.op.parts == "join" and user.attrs["dim"] == dim)
 
     # ---------------------------------------------------------------- one buffer
-    def join(self, parts: Parts) -> None:
-        """Put a value together: computed parts are written to windows of its buffer, others are copied there."""
+    def join(self, parts: Parts, fresh: bool = False) -> None:
+        """Put a value together: computed parts are written to windows of its buffer, others are copied there.
+
+        If it is `fresh`, nothing has read its parts: they may be moved.
+        """
         from common.kernels.arrays import copying
 
         value, dim = parts.value, parts.dim
@@ -149,7 +155,19 @@ class InParts(Values):
         start: Any = 0
         inputs: list[ArrayBuffer] = []
         copies: list[tuple[Any, ...]] = []
+        inside = nested(parts.layouts, dim, parts.node, self.joined, self.users, self.whole) if fresh else {}
+        offsets, found = move(parts.layouts, dim, inside, out), list[Copied]()
         for layout in parts.layouts:
+            if isinstance(layout.root, ArrayBuffer) and layout.root.id in offsets:
+                inputs.append(layout.root)
+                if not layout.dense:
+                    read = moved(layout, dim, offsets[layout.root.id], strides)
+                    copies.append(
+                        (len(inputs) - 1, read.shape, read.offset, read.strides, start * strides[dim], strides)
+                    )
+                start = start + layout.shape[dim]
+                continue
+            found.append(Copied(len(inputs), layout, start))
             offset, start = start * strides[dim], start + layout.shape[dim]
             dims = strip_ones(layout.shape)
             steps = tuple(s for s, n in zip(strides, layout.shape, strict=True) if not is_literal(n, 1))
@@ -172,7 +190,11 @@ class InParts(Values):
             for k, (_, _, offset, steps, place, own) in enumerate(copies)
             if sizes_key((offset, *steps)) == sizes_key((place, *own))
         ]
+        if inside:
+            return
         begins_as_copy(item, there, [inputs[i] for i, *_ in copies])
+        if len(copies) == len(parts.layouts):
+            self.joined[out.id] = Joined(item, value, dim, found)
 
     # ---------------------------------------------------------------- what makes parts
     def _cat(self, node: Node) -> tuple[int, list[Layout]] | None:
