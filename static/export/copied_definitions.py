@@ -11,7 +11,8 @@ from importlib import import_module
 
 MODULES = (
     "common.kernels.linalg.elimination", "common.kernels.linalg.infos", "common.kernels.linalg.lapack",
-    "common.kernels.math.scipy_special", "common.kernels.math.recurrences", "common.kernels.math.quantiles",
+    "common.kernels.linalg.symmetric", "common.kernels.math.scipy_special", "common.kernels.math.recurrences",
+    "common.kernels.math.quantiles",
 )  # fmt: skip
 """Modules of the functions that kernels in Python call: no two of them define the same name."""
 _ERRORS = {"LinAlgError": "np.linalg.LinAlgError", "ArgumentError": "ValueError"}

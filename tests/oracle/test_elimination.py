@@ -1,4 +1,4 @@
-"""Small systems, determinants and Cholesky's factors beside arithmetic of 60 digits, and alone as in a batch."""
+"""Small systems, determinants, factors and eigenvalues beside arithmetic of 60 digits, and alone as in a batch."""
 
 from __future__ import annotations
 
@@ -73,6 +73,37 @@ def test_of_positive_and_triangular_matrices(n, dtype):
             assert _near(x, list(exact), np.linalg.cond(used), dtype), (upper, unit)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 16, 32])
+def test_of_symmetric_matrices(n, dtype):
+    """Also with equal eigenvalues, in blocks, huge and tiny; vectors are orthonormal and belong to the values."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((9, n, n))
+    a = a + a.swapaxes(1, 2)
+    a[1], a[2], a[3] = 0, np.eye(n), 1
+    a[4], a[5] = np.diag(np.arange(n)[::-1]), a[5] * (1e30 if dtype == np.float32 else 1e300)
+    a[6] *= 1e-40 if dtype == np.float32 else 1e-310
+    a[7, : n // 2, n // 2 :] = a[7, n // 2 :, : n // 2] = 0
+    a[8] = np.diag(np.full(n, 2.0)) + np.diag(np.full(n - 1, -1.0), 1) + np.diag(np.full(n - 1, -1.0), -1)
+    a = a.astype(dtype)
+    size = np.abs(a.astype(np.float64)).max((1, 2)) + 1e-320
+    bound = n * (2.0**-50 + np.finfo(dtype).eps)
+    noise = rng.standard_normal((n, n)).astype(dtype)
+    for uplo, given in (("L", np.tril(a) + np.triu(noise, 1)), ("U", np.triu(a) + np.tril(noise, -1))):
+        values, vectors = (x.numpy().astype(np.float64) for x in dynamic.linalg.eigh(dynamic.tensor(given), uplo))
+        assert_all_same_bits([dynamic.linalg.eigvalsh(dynamic.tensor(given), uplo)], [values.astype(dtype)], "values")
+        assert (np.diff(values) >= 0).all()
+        assert np.abs(vectors.swapaxes(1, 2) @ vectors - np.eye(n)).max() <= bound
+        scaled, unit = a / size[:, None, None], values / size[:, None]
+        assert np.abs(scaled @ vectors - vectors * unit[:, None]).max() <= 4 * bound
+    with mpmath.workdps(40):
+        for i in (0, 3, 7, 8) if n <= 8 else (0,):
+            exact = sorted(mpmath.eigsy(mpmath.matrix(a[i].tolist()), eigvals_only=True))
+            assert all(abs(x - y) <= bound * size[i] for x, y in zip(values[i].tolist(), exact, strict=True))
+    if n > 1:
+        assert np.allclose(values[8], 2 - 2 * np.cos(np.arange(1, n + 1) * np.pi / (n + 1)), atol=4 * bound)
+
+
 @pytest.mark.parametrize("n", [2, 5, 16])
 def test_infos_are_those_of_lapack(n):
     """The first pivot that is 0, and the first leading minor that is not positive-definite."""
@@ -98,6 +129,7 @@ def test_a_matrix_has_the_bits_that_it_has_alone(tw, dtype):
     functions = (
         lambda a: tuple(tw.linalg.inv_ex(a)), lambda a: tuple(tw.linalg.cholesky_ex(a)), tw.linalg.det,
         lambda a: tuple(tw.linalg.slogdet(a)), lambda a: tw.linalg.solve_triangular(a, a, upper=True),
+        lambda a: tuple(tw.linalg.eigh(tw.nan_to_num(a))), lambda a: tw.linalg.eigvalsh(tw.nan_to_num(a)),
     )  # fmt: skip
     for n in (1, 3, 7, 32):
         a = rng.standard_normal((13, n, n)).astype(dtype)

@@ -27,7 +27,7 @@ SERIES: tuple[float, ...] = tuple([2 / (2 * i + 1) for i in range(1, 13)])
 SMALL = 32
 """Most rows of a matrix that is factored here; larger ones are LAPACK's."""
 
-FUNCTIONS = ("cholesky", "cofactors", "det", "inv", "lu", "slogdet", "solve", "solve_triangular")
+FUNCTIONS = ("cholesky", "cofactors", "det", "eigh", "eigvalsh", "inv", "lu", "slogdet", "solve", "solve_triangular")
 """Functions of `common.kernels.linalg.lapack` that call LAPACK for larger matrices only."""
 
 

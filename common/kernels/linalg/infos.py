@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,12 @@ def check_solve(info: Array, user: str) -> None:
                 what = f"U[{info[place]},{info[place]}] is zero and using it on lu_solve would result in a "
                 what += "division by zero."
             raise _told(user, place, info.shape, what)
+
+
+def check_convergence(failed: Any, user: str) -> None:
+    """Raise the error of an algorithm that has not converged."""
+    if np.any(failed):
+        raise LinAlgError(f"{user}: The algorithm did not converge.")
 
 
 def converging(compute: Callable[[], R], user: str, x: Array) -> R:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.errors import ArgumentError, LinAlgError
+from common.core.errors import ArgumentError
 from common.kernels.linalg.elimination import (
     SMALL,
     determinants,
@@ -25,7 +25,15 @@ from common.kernels.linalg.elimination import (
     triangular_factors,
     triangular_solutions,
 )
-from common.kernels.linalg.infos import check_factor, check_solve, converging, each_item, require_finite
+from common.kernels.linalg.infos import (
+    check_convergence,
+    check_factor,
+    check_solve,
+    converging,
+    each_item,
+    require_finite,
+)
+from common.kernels.linalg.symmetric import eigenvalues
 
 Array = np.ndarray
 
@@ -62,8 +70,7 @@ def _each(x: Array, compute: Callable[[Array], tuple[Any, ...]], user: str) -> t
     found: list[list[Any]] = []
     for i in each_item(x.shape[:-2]):
         *results, info = compute(_fortran(x[i]))
-        if info > 0:
-            raise LinAlgError(f"{user}: The algorithm did not converge.")
+        check_convergence(info > 0, user)
         found.append(results)
     made = [np.stack(results) for results in zip(*found, strict=True)]
     return tuple([np.ascontiguousarray(y.reshape(*x.shape[:-2], *y.shape[1:])) for y in made])
@@ -242,7 +249,10 @@ def eigh(a: Array, uplo: str, user: str) -> tuple[Array, Array]:
     if not a.size:
         return np.empty(a.shape[:-1], a.dtype), np.empty_like(a)
     require_finite(a, user)
-    if _in_single(a):
+    if _is_small(a):
+        values, vectors, failed = eigenvalues(a, uplo == "U", True)
+        check_convergence(failed, user)
+    elif _in_single(a):
         values, vectors = _each(a, lambda x: _routine("syevd", x.dtype)(x, lower=uplo != "U", overwrite_a=1), user)
     else:
         values, vectors = converging(lambda: np.linalg.eigh(a, "U" if uplo == "U" else "L"), user, a)
@@ -254,6 +264,10 @@ def eigvalsh(a: Array, uplo: str, user: str) -> Array:
     if not a.size:
         return np.empty(a.shape[:-1], a.dtype)
     require_finite(a, user)
+    if _is_small(a):
+        values, _, failed = eigenvalues(a, uplo == "U", False)
+        check_convergence(failed, user)
+        return values
     if _in_single(a):
         syevd = _routine("syevd", a.dtype)
         return _each(a, lambda x: syevd(x, compute_v=0, lower=uplo != "U", overwrite_a=1), user)[0]

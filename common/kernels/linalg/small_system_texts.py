@@ -184,6 +184,29 @@ TRIANGULAR = """
             scattered(lanes, sides, bufs[2] + s * n * count * {itemsize}, n, count, first, width, live)
 """
 
+EIGENVALUES = """
+        for i in range(n * n * lanes):
+            if float64s(matrix)[i] - float64s(matrix)[i] != to_float64(0):
+                return invoke({python}, status, scratch, bufs, ints)
+        if lanes == 1:
+            diagonalize_of_1(matrix, sides, found, {upper}, {vectors}, n)
+        else:
+            diagonalize_of_8(matrix, sides, found, {upper}, {vectors}, n)
+        if some(found + 4 * n * lanes * 8, lanes):
+            return invoke({python}, status, scratch, bufs, ints)
+        for l in range(live):
+            for i in range(n):
+                {elements}(bufs[1])[(s + l) * n + i] = to_{dtype}(float64s(found)[i * lanes + l])
+"""
+
+EIGENVECTORS = """
+        for l in range(live):
+            for i in range(n):
+                for j in range(n):
+                    place = ((s + l) * n + j) * n + i
+                    {elements}(bufs[2])[place] = to_{dtype}(float64s(sides)[(i * n + j) * lanes + l])
+"""
+
 LAPACK = """
     if count > {most}:
         return invoke({python}, status, scratch, bufs, ints)
@@ -206,11 +229,6 @@ FINITE = """
         sizes[3] = 78
         sizes[5] = {work}
         values = sides + {work} * 8
-"""
-
-EIGENVALUES = """
-        sizes[4] = {triangle}
-        dsyevd(sizes + 24, sizes + 32, sizes, matrix, sizes, values, sides, sizes + 40, pivots, sizes + 8, sizes + 16)
 """
 
 SINGULAR_VALUES = """

@@ -1,9 +1,9 @@
 """Small matrices without Python: native source that eliminates eight at once, or calls a routine of LAPACK.
 
 Python takes 6 to 10 us for a call, LAPACK less than 1 for a few unknowns. What `common.kernels.linalg.elimination`
-defines is computed here. For eigenvalues, singular values and QR, a matrix is copied as `common.kernels.linalg.lapack`
-does, by columns and in float64: so the routine that numpy calls sees the same numbers, and gives the same bits. What is
-large or empty is left to Python, and what is singular where somebody is to be told.
+and `symmetric` define is computed here. For singular values and QR, a matrix is copied as is done in
+`common.kernels.linalg.lapack`, by columns and in float64: so the routine that numpy calls sees the same numbers, and
+gives the same bits. What is large or empty is left to Python, and what is singular where somebody is to be told.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from common.compiler import llvm_engine
 from common.compiler.host_kernels import HostKernel
-from common.kernels.linalg import lapack
+from common.kernels.linalg import elimination_code, lapack, symmetric_code
 from common.kernels.linalg import small_system_texts as texts
 from common.kernels.linalg.elimination import SMALL as MOST
-from common.kernels.linalg.elimination_code import LANES, define_all
+from common.kernels.linalg.lane_code import LANES
 
 _NAMES = "scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_"
 """How numpy's LAPACK may name a routine. In words of 64 bits a size is right for ints of 32 bits too."""
@@ -50,13 +50,13 @@ def _source(kernel: HostKernel, python: str, body: str, names: Sequence[str], co
     dtype, dims = kernel.buffers[0]
     return (texts.HEAD + body + texts.END).format(
         python=python, name=kernel.name, names=", ".join([*names, python]), most=MOST, words=LANES * MOST * MOST,
-        found=LANES * (MOST + 4), rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize,
+        found=5 * LANES * MOST, rows=dims - 1, count=count, batch=dims - 2, itemsize=dtype.itemsize,
         dtype=dtype.name, elements=f"{dtype.name}s", **more,
     )  # fmt: skip
 
 
 def _eliminating(kernel: HostKernel, python: str, body: str, count: str = "1", **more: Any) -> str:
-    return _source(kernel, python, texts.ELIMINATION + body, define_all(), count, **more)
+    return _source(kernel, python, texts.ELIMINATION + body, elimination_code.FUNCTIONS.define(), count, **more)
 
 
 def _sides(kernel: HostKernel) -> str:
@@ -112,12 +112,19 @@ def _by_lapack(kernel: HostKernel, python: str, body: str, *names: str, count: s
     return _source(kernel, python, texts.LAPACK + body, names, count, **more) if all(addresses.values()) else ""
 
 
+def eigh(kernel: HostKernel, python: str) -> str:
+    """Native source of `common.kernels.linalg.lapack.eigh`."""
+    return _eigenvalues(kernel, python, texts.EIGENVALUES + texts.EIGENVECTORS, 1)
+
+
 def eigvalsh(kernel: HostKernel, python: str) -> str:
     """Native source of `common.kernels.linalg.lapack.eigvalsh`."""
-    triangle = ord("U" if kernel.words[0] == "U" else "L")
-    return _by_lapack(
-        kernel, python, texts.FINITE + texts.EIGENVALUES + texts.VALUES, "dsyevd", triangle=triangle, work=700
-    )
+    return _eigenvalues(kernel, python, texts.EIGENVALUES, 0)
+
+
+def _eigenvalues(kernel: HostKernel, python: str, body: str, vectors: int) -> str:
+    names, upper = symmetric_code.FUNCTIONS.define(), int(kernel.words[0] == "U")
+    return _source(kernel, python, texts.ELIMINATION + body, names, upper=upper, vectors=vectors)
 
 
 def svdvals(kernel: HostKernel, python: str) -> str:
@@ -138,6 +145,6 @@ def _one_if_square(kernel: HostKernel) -> str:
 
 
 __all__ = [
-    "MOST", "cholesky", "cofactors", "det", "eigvalsh", "inv", "lu", "qr", "routine", "slogdet", "solve",
+    "MOST", "cholesky", "cofactors", "det", "eigh", "eigvalsh", "inv", "lu", "qr", "routine", "slogdet", "solve",
     "solve_triangular", "svdvals",
 ]  # fmt: skip

@@ -58,7 +58,7 @@ def _eigh_rule(g: Any, y: Any) -> Any:
 
 eigh_: Op = lapack(
     "eigh", ("x",), lambda x, uplo, user: (Spec(x.shape[:-1], x.dtype), x), (_eigh_rule,), nout=2,
-    samples=square_samples(symmetric=True, uplo="L", user="linalg.eigh"), node_name="LinalgEigh",
+    samples=square_samples(symmetric=True, uplo="L", user="linalg.eigh"), node_name="LinalgEigh", native=True,
     doc="Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices, of which one triangle is "
         "read. d/dx = V (diag(gw) + (V^T gV) / (w_j - w_i)) V^T, with 0 between equal eigenvalues: the derivative "
         "among symmetric matrices.",
