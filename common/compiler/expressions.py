@@ -327,7 +327,7 @@ def _by_number(definition: Callable[..., Any], nodes: list[ast.expr]) -> Callabl
     known = getattr(definition, "by_number", None)
     match nodes[-1:]:
         case [ast.Call(func=ast.Name(id=name), args=[value])] if known is not None and name in DTYPES:
-            return known.get(number(value), definition)
+            return known(number(value)) or definition
     return definition
 
 

@@ -14,7 +14,7 @@ unspecified, so a definition never lets them reach a result that is not NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,12 +48,14 @@ def _is_numpy(x: Value) -> bool:
     return isinstance(x, (np.ndarray, np.generic))
 
 
-def by_number(definition: Callable[..., Value], last: Mapping[float, Callable[..., Value]]) -> Callable[..., Value]:
-    """Return a definition that kernels call by others, where their text says that the last operand is such a number.
+def by_number(
+    definition: Callable[..., Value], known: Callable[[float], Callable[..., Value] | None]
+) -> Callable[..., Value]:
+    """Return a definition that kernels call by another, if there is one for the last operand that their text says.
 
     The bits are the same; LLVM need not find out what is left of the definition.
     """
-    definition.by_number = last  # type: ignore[attr-defined]
+    definition.by_number = known  # type: ignore[attr-defined]
     return definition
 
 

@@ -17,7 +17,7 @@ from common.compiler.compile import load_ir
 from common.kernels.arrays.code_blocks import (
     WORD,
     ForLoop,
-    ForStrips,
+    first_lanes,
     load_some,
     spread,
     store_some,
@@ -127,11 +127,20 @@ class Code:
                 for (x, row), value in zip(rows, compute(*(x.load(row, j) for x, row in rows)), strict=False):
                     x.store(value, row, j)
             return
-        with ForStrips(b, b.sub(stop, first), LANES) as (start, length):
-            places = [x.place(row, b.add(first, start)) for x, row in rows]
-            parts = [load_some(b, place, length, zero(_VECTOR)) for place in places]
+        count = b.sub(stop, first)
+        whole = b.and_(count, word(-LANES))
+        with ForLoop(b, whole, LANES) as loop:
+            places = [x.place(row, b.add(first, loop.index)) for x, row in rows]
+            parts = [b.load(place, align=8, typ=_VECTOR) for place in places]
             for place, value in zip(places, compute(*parts), strict=False):
-                store_some(b, value, place, length)
+                b.store(value, place, align=8)
+        rest = b.sub(count, whole)
+        with b.if_then(b.icmp_signed("!=", rest, word(0))):
+            places = [x.place(row, b.add(first, whole)) for x, row in rows]
+            mask = first_lanes(b, LANES, rest)
+            parts = [load_some(b, place, mask, zero(_VECTOR)) for place in places]
+            for place, value in zip(places, compute(*parts), strict=False):
+                store_some(b, value, place, mask)
 
     def subtract(
         self, x: Matrices, i: ir.Value, k: ir.Value, first: ir.Value, stop: ir.Value, factor: ir.Value,

@@ -12,28 +12,34 @@ HEAD = """
 def gathered(lanes, to, at, rows, columns, first, width, live):
     size = rows * columns
     for i in range(rows):
-        for j in range(width):
-            place = i * columns + first + j
-            lane = to + (i * width + j) * lanes * 8
+        of = i * columns + first
+        if lanes == 1:
+            for j in range(width):
+                float64s(to)[i * width + j] = to_float64({elements}(at)[of + j])
+        for j in range(width if lanes > 1 else 0):
+            lane = to + (i * width + j) * 64
             if live == 8:
                 for l in range(8):
-                    float64s(lane)[l] = to_float64({elements}(at)[l * size + place])
+                    float64s(lane)[l] = to_float64({elements}(at)[l * size + of + j])
             else:
-                for l in range(lanes):
-                    float64s(lane)[l] = to_float64({elements}(at)[(l if l < live else live - 1) * size + place])
+                for l in range(8):
+                    float64s(lane)[l] = to_float64({elements}(at)[(l if l < live else live - 1) * size + of + j])
 
 def scattered(lanes, of, at, rows, columns, first, width, live):
     size = rows * columns
     for i in range(rows):
-        for j in range(width):
-            place = i * columns + first + j
-            lane = of + (i * width + j) * lanes * 8
+        to = i * columns + first
+        if lanes == 1:
+            for j in range(width):
+                {elements}(at)[to + j] = to_{dtype}(float64s(of)[i * width + j])
+        for j in range(width if lanes > 1 else 0):
+            lane = of + (i * width + j) * 64
             if live == 8:
                 for l in range(8):
-                    {elements}(at)[l * size + place] = to_{dtype}(float64s(lane)[l])
+                    {elements}(at)[l * size + to + j] = to_{dtype}(float64s(lane)[l])
             else:
                 for l in range(live):
-                    {elements}(at)[l * size + place] = to_{dtype}(float64s(lane)[l])
+                    {elements}(at)[l * size + to + j] = to_{dtype}(float64s(lane)[l])
 
 def eliminate(lanes, matrix, sides, found, n, width):
     if lanes == 1:

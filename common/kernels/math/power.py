@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -25,7 +26,7 @@ from common.kernels.math.integer_power import integer_pow
 from common.kernels.math.logarithm import split_exponent
 from common.kernels.math.polynomial import at_least, at_most, horner, short
 
-__all__ = ["POWERS", "pow"]
+__all__ = ["known_power", "pow"]
 
 _FACTORS, _FEW = 4, 3
 """Binary digits of the whole exponents that are products: of float32, and of float64, where they end at 4."""
@@ -158,8 +159,14 @@ def pow(x: Value, y: Value) -> Value:
     """
     if not is_float(x):
         return integer_pow(x, y)
-    narrow = dtype_of(x).itemsize == 4
-    power = (_power_32 if narrow else _power_64)(x, y)
+    few = absolute(y) < 2.0**_FACTORS if dtype_of(x).itemsize == 4 else (y >= -2.0) & (y <= 4.0)
+    own = (rint(y) == y) & few | (absolute(y) == 0.5)
+    return rarely(_general(x, y), own, lambda: _defined(x, y))
+
+
+def _general(x: Value, y: Value) -> Value:
+    """The power of floats by logarithms, for exponents without a definition of their own."""
+    power = (_power_32 if dtype_of(x).itemsize == 4 else _power_64)(x, y)
     magnitude = absolute(x)
     zero, infinite = magnitude == 0.0, magnitude == np.inf
     power = select(zero | infinite, select(zero ^ (y > 0.0), constant(np.inf, x), 0.0), power)
@@ -169,15 +176,18 @@ def pow(x: Value, y: Value) -> Value:
     power = select(odd & (bits(x) < 0), -power, power)
     undefined = ((x < 0.0) & ~whole & ~infinite) | (x != x) | (y != y)
     power = select(undefined, np.nan, power)
-    power = select((y == 0.0) | (x == 1.0), 1.0, power)
-    few = absolute(y) < 2.0**_FACTORS if narrow else (y >= -2.0) & (y <= 4.0)
-    return rarely(power, whole & few | (absolute(y) == 0.5), lambda: _defined(x, y))
+    return select((y == 0.0) | (x == 1.0), 1.0, power)
 
 
-POWERS: dict[float, Callable[[Value, Value], Value]] = {
+_POWERS: dict[float, Callable[[Value, Value], Value]] = {
     **{n: _known(n) for n in range(1 - 2**_FACTORS, 2**_FACTORS) if n < -2 or n > 4},
     0: lambda x, _: constant(1, x), 1: lambda x, _: x, 2: lambda x, _: x * x, 3: lambda x, _: (x * x) * x,
     4: lambda x, _: (x * x) * (x * x), 0.5: lambda x, _: sqrt(x), -0.5: lambda x, _: 1.0 / sqrt(x),
     -1: _inverse(lambda x: x), -2: _inverse(lambda x: x * x),
 }  # fmt: skip
-"""Exponent -> the power, for a compiler that knows the exponent."""
+
+
+def known_power(y: float) -> Callable[[Value, Value], Value] | None:
+    """The power for a compiler that knows the exponent; None for `pow` itself."""
+    found = _POWERS.get(y)
+    return _general if found is None and math.isfinite(y) and y != int(y) else found

@@ -10,7 +10,7 @@ from common.compiler.primitives import absolute, by_number, constant, dtype_of, 
 from common.core.op import Op
 from common.core.python_numbers import weak
 from common.kernels.math import elementary as e
-from common.kernels.math.power import POWERS
+from common.kernels.math.power import known_power
 from common.ops._define import elementwise
 from common.ops._samples import Rng, of_elementwise, positive
 
@@ -131,7 +131,7 @@ def _powers(rng: Rng, dtype: Any) -> list[Any]:
 
 
 pow = elementwise(
-    "pow", by_number(lambda a, b: e.pow(a, b), POWERS), (_pow_base, _pow_exponent),
+    "pow", by_number(lambda a, b: e.pow(a, b), known_power), (_pow_base, _pow_exponent),
     samples=_powers, versions=(1, 2, 3, 4, 0.5, -0.5, -1, -2), neutral=((1, 1),),
     costly=True, doc="a ** b. Exponents 2, 3, 4, 1, 0, -1, -2, 0.5, -0.5 are x*x, (x*x)*x, (x*x)*(x*x), x, 1, 1/x, "
         "1/(x*x), sqrt(x), 1/sqrt(x), decided by value; of float32 others below 16 are products, rounded once. "
