@@ -69,7 +69,7 @@ def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array, Array]:
     return sign, det, info, pivots
 
 
-def _substituted(a: Array, b: Array, upper: bool, unitriangular: bool = False) -> None:
+def _substituted(a: Array, b: Array, upper: bool, unitriangular: bool) -> None:
     """Solve ``a x = b`` for a triangular a, in place: each x that is found is subtracted from all that need it."""
     n = len(a)
     for k in reversed(range(n)) if upper else range(n):
@@ -84,7 +84,7 @@ def solutions(a: Array, b: Array) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
         rows, sides = _lanes(a), _lanes(b)
         info = _eliminated(rows, sides)[2]
-        _substituted(rows, sides, True)
+        _substituted(rows, sides, True, False)
         sides[..., info != 0] = np.nan
         return _matrices(sides, b), info.reshape(a.shape[:-2])
 

@@ -327,7 +327,7 @@ def lu(a: Array, user: str) -> tuple[Array, Array, Array]:
 
 def permutation(pivots: Array, rows: int) -> Array:
     """Where each row of the product of lu's factors stood, from the rows that getrf has exchanged."""
-    exchanged = pivots.reshape(-1, pivots.shape[-1])
+    exchanged = pivots.reshape(int(np.prod(pivots.shape[:-1])), pivots.shape[-1])
     found = np.tile(np.arange(rows), (len(exchanged), 1))
     each = np.arange(len(exchanged))
     for j, k in enumerate(exchanged.T - 1):

@@ -357,6 +357,8 @@ class _Builder(Indexed):
             body, cache = loop, self.values
         elif self.nest.row_varying(source):
             body, cache = self.rows, self.row_values
+        elif any(is_literal(n, 0) for n in self.nest.dims):
+            return Constant(0, operand.dtype)  # no loop has iterations: there may be nothing to read before them
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
