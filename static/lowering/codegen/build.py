@@ -357,8 +357,8 @@ class _Builder(Indexed):
             body, cache = loop, self.values
         elif self.nest.row_varying(source):
             body, cache = self.rows, self.row_values
-        elif any(is_literal(n, 0) for n in self.nest.dims):
-            return Constant(0, operand.dtype)  # no loop has iterations: there may be nothing to read before them
+        elif any(is_literal(n, 0) for n in self.nest.dims) and not all(is_literal(s, 0) for s in source.strides):
+            return Constant(0, operand.dtype)  # it moves with loops that have no iterations: there is nothing to read
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
