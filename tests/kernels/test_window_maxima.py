@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from common.evaluate.kernels import compiled
+from common.kernels.arrays import window_rows
 from common.kernels.arrays.window_maxima import WIDTHS, put_source, serves
 from common.kernels.arrays.window_rows import amax_source, sum_source
 from common.kernels.arrays.windows import add_source, max_source, window_args
@@ -150,3 +151,15 @@ def test_adaptive_windows_that_are_alike_and_those_that_are_not(sizes, count, dt
         compiled(amax_source(*given, sizes, count), "window_amax")(x, maxima, *args)
         expected = _sum_oracle(x, count=count, **windows), _amax_oracle(x, count=count, **windows)
         assert_all_same_bits([totals, maxima], expected, f"{now}")
+
+
+def test_windows_are_alike_where_sizes_leave_at_most_one():
+    """As all of their starts and ends say; of windows beyond memory this is told at once."""
+    for extent in range(40):
+        for count in range(1, 45):
+            places = [(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
+            step, size = (places[1][0] if count > 1 else extent), places[0][1]
+            same = all(place == (i * step, i * step + size) for i, place in enumerate(places))
+            assert window_rows._alike(extent, count) == ((step, size) if same else None)
+    assert window_rows._alike(5, 2**62) is None
+    assert window_rows._alike(5, 0) is None

@@ -49,10 +49,9 @@ def _alike(extent: int, count: int) -> tuple[int, int] | None:
     """The step between adaptive windows, and the size of each, where these are the same for all of them."""
     if count < 1:
         return None
-    starts, ends = ([i * extent // count for i in range(count)], [-(-i * extent // count) for i in range(1, count + 1)])
-    step = starts[1] if count > 1 else extent
-    alike = all(start == i * step and end == i * step + ends[0] for i, (start, end) in enumerate(zip(starts, ends)))
-    return (step, ends[0]) if alike else None
+    # window i is from floor(i extent / count) to ceil((i + 1) extent / count)
+    step, rest = divmod(extent, count)
+    return (step, step + rest) if count == 1 or rest <= 1 else None
 
 
 def _adaptive(
