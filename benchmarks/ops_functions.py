@@ -65,6 +65,12 @@ def _definite(rng: Rng, n: int) -> list[np.ndarray]:
     return [x @ x.swapaxes(1, 2) + 16 * np.eye(16, dtype=np.float32), normal(rng, max(1, n // 256), 16, 4)]
 
 
+def _tiny(rng: Rng, n: int) -> list[np.ndarray]:
+    """A batch of positive definite matrices of three rows, and right-hand sides."""
+    x = normal(rng, max(1, n // 9), 3, 3)
+    return [x @ x.swapaxes(1, 2) + np.diag(np.arange(1, 4, dtype=np.float32)), normal(rng, max(1, n // 9), 3, 1)]
+
+
 def _first(operands: Operands, count: int = 1) -> Operands:
     return lambda rng, n: operands(rng, n)[:count]
 
@@ -248,6 +254,11 @@ FUNCTIONS = [
     *(Call(f"linalg.{name}", _linalg(name), _first(_definite)) for name in ("cholesky", "inv", "det")),
     Call("linalg.slogdet", lambda tw, x: tw.linalg.slogdet(x)[1], _first(_definite)),
     Call("linalg.solve", _linalg("solve"), _definite),
+    *(Call(f"linalg.{name} 3", _linalg(name), _first(_tiny)) for name in ("cholesky", "inv", "det")),
+    Call("linalg.solve 3", _linalg("solve"), _tiny),
+    Call("linalg.lu_factor 3", lambda tw, x: tw.linalg.lu_factor(x)[0], _first(_tiny), False),
+    *(Call(f"linalg.eigh{n}", lambda tw, x: tw.linalg.eigh(x)[0], _first(of), False)
+      for n, of in (("", _definite), (" 3", _tiny))),
     Call("linalg.eigvalsh", _linalg("eigvalsh"), _first(_definite), False),
     Call("linalg.qr", _linalg("qr"), _first(_definite), False),
     Call("linalg.svdvals", _linalg("svdvals"), _first(_definite), False),

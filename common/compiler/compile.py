@@ -210,7 +210,7 @@ llvm_engine.define_family(PREFIX, _library)
 
 
 def front_end(source: str, name: str, symbol: str) -> tuple[Any, int]:
-    """Return the LLVM module of a kernel, and what LLVM has to do to it, see `common.compiler.translate`."""
+    """Return the LLVM module of a kernel, and what LLVM has to do to it, see `llvm_engine.PIPELINE`."""
     return _translated(source, name, symbol)
 
 
@@ -295,12 +295,10 @@ def _get(source: str, name: str, compiler: str, ready_made: bool) -> int:
 
 
 def _compile(source: str, name: str, symbol: str, compiler: str, few_passes: bool) -> disk.Entry:
-    from common.compiler.translate import NOTHING, PIPELINE
-
     module, left = _FRONT_ENDS[compiler](source, name, symbol, few_passes, True)
-    if left == PIPELINE:
+    if left == llvm_engine.PIPELINE:
         llvm_engine.optimise(module)
-    elif left != NOTHING:
+    elif left == llvm_engine.TIDYING:
         llvm_engine.tidy(module)
     return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol, few_passes))
 
@@ -324,7 +322,7 @@ def _by_numba(source: str, name: str, symbol: str, *_: bool) -> tuple[Any, int]:
     from common.compiler.numba_frontend import lower_source
 
     try:
-        return lower_source(source, name, symbol, partial(meaning, kernel=name)), 0
+        return lower_source(source, name, symbol, partial(meaning, kernel=name)), llvm_engine.PIPELINE
     except NumbaError as error:
         from common.core.errors import CompileError
 

@@ -21,7 +21,7 @@ from common.compiler.expressions import buffer_of
 from common.compiler.inner_loops import FEW, inner_loop
 from common.compiler.known_texts import KnownTexts
 from common.compiler.lane_memory import lane_of
-from common.compiler.llvm_engine import cpu
+from common.compiler.llvm_engine import NOTHING, PIPELINE, TIDYING, cpu
 from common.compiler.module_text import ModuleText
 from common.compiler.registers import BOOL, INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
@@ -38,7 +38,7 @@ def translate(
 ) -> tuple[str, int]:
     """Return the text of an LLVM module that defines a kernel, and what LLVM has to do to it.
 
-    That is `NOTHING`, only `TIDYING` if its loops are vectors or gain nothing, or LLVM's `PIPELINE`, which is 0.
+    That is `NOTHING`, only `TIDYING` if its loops are vectors or gain nothing, or LLVM's `PIPELINE`.
 
     Parameters
     ----------
@@ -70,9 +70,6 @@ def translate(
             return text, NOTHING if plain else TIDYING
     raise Refused("kernel source is one function of bufs and args")
 
-
-PIPELINE, TIDYING, NOTHING = range(3)
-"""What LLVM has to do to a module before it generates code."""
 
 _FIRST_SCOPE = 500_000
 """The least number of metadata of accesses, above those of `llvmlite.ir` and below those of loops."""

@@ -74,7 +74,7 @@ def objects_of(sources: Sequence[tuple[str, str]], target: KernelTarget) -> list
     codes, needed = [], dict[str, None]()
     for number, (source, name) in enumerate(sources):
         module, left = kernels.front_end(source, name, f"twingrad_kernel{number}{target.suffix}")
-        codes.append(_emitted(module, target, bool(left), needed))
+        codes.append(_emitted(module, target, left != llvm_engine.PIPELINE, needed))
     done: set[str] = set()
     while waiting := [symbol for symbol in needed if symbol not in done and symbol.startswith(PREFIX)]:
         for symbol in waiting:

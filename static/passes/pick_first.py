@@ -19,22 +19,17 @@ def pick_first(graph: Graph) -> Graph:
     The loss of images whose pixels have classes takes one logarithm per pixel, and would compute those of all classes.
     Where rows lie in memory as they are, the kernel that makes a row picks before it computes, without this pass.
     """
-    ends = [node for node in graph.nodes if _picks(node) and _turned(node.operands[0])]
+    ends = {node.id for node in graph.nodes if _picks(node) and _turned(node.operands[0])}
     if not ends:
         return graph
-    users: dict[tuple[int, int], int] = {}
-    for node in graph.nodes:
-        for key in {value.key for value in node.values}:
-            users[key] = users.get(key, 0) + 1
-    for value in graph.results:
-        users[value.key] = users.get(value.key, 0) + 2
+    users, bound = graph.users(), {value.key for value in graph.results}
     nodes: list[Node] = []
     replace: dict[tuple[int, int], Any] = {}
     for node in graph.nodes:
-        if node in ends:
+        if node.id in ends:
             turn = node.operands[0].node
             source = turn.operands[0]
-            alone = users[turn.outputs[0].key] == users[source.key] == 1
+            alone = all(len(users[x.key]) == 1 and x.key not in bound for x in (turn.outputs[0], source))
             picker = _Picker(node, turn)
             found = picker.picked(source) if alone and _is_cheap(source) else None
             if found is not None:

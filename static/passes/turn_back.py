@@ -17,11 +17,7 @@ def turn_back(graph: Graph) -> Graph:
     """
     if not any(_is_turn(node) for node in graph.nodes):
         return graph
-    users: dict[tuple[int, int], set[int]] = {}
-    for node in graph.nodes:
-        for value in node.values:
-            users.setdefault(value.key, set()).add(node.id)
-    bound = {value.key for value in graph.results}
+    users, bound = graph.users(), {value.key for value in graph.results}
     nodes: list[Node] = []
     replace: dict[tuple[int, int], Any] = {}
     for node in graph.nodes:

@@ -9,7 +9,7 @@ import pytest
 
 import dynamic  # noqa: F401  provides the functions that kernels name
 from common.compiler.compile import _translated, compile_kernel
-from common.compiler.translate import NOTHING, PIPELINE, TIDYING
+from common.compiler.llvm_engine import NOTHING, PIPELINE, TIDYING
 from tests.compiler.kernels import run_kernel
 from tests.helpers.python_kernels import python_kernel
 

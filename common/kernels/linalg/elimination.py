@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 Array = np.ndarray
-ONE = 0x3FF0000000000000
-"""The bit pattern of 1.0."""
 FRACTION = 0x000FFFFFFFFFFFFF
 """The bits of a significand."""
-ROOT_HALF = 0x3FE6A09E667F3BCD
-"""The bit pattern of ``sqrt(1/2)``."""
+ROOT_HALF = 0.7071067811865476
+"""``sqrt(1/2)``."""
 SMALLEST = 2.2250738585072014e-308
 """The smallest normal number."""
 LN2_HIGH = 6.93147180369123816490e-01
@@ -117,22 +115,18 @@ def logarithms_of_determinants(a: Array) -> tuple[Array, Array]:
 
     The significands of the pivots are multiplied and their exponents added, from the first on. So no product is too
     large, and one logarithm is taken: of m 2^k, as of the largest part m of it above ``sqrt(1/2)``, by the series in
-    ``s = (m - 1) / (m + 1)``.
+    ``s = (m - 1) / (m + 1)``. Written without our `log`, as copies of this stand alone in numba modules.
     """
     with np.errstate(all="ignore"):
         rows = _lanes(a)
         sign = _eliminated(rows, rows[:, :0])[0]
         product, exponent = np.ones(rows.shape[-1]), np.zeros(rows.shape[-1])
         for k in range(len(rows)):
-            size = np.abs(rows[k, k])
-            tiny, ordinary = size < SMALLEST, (size > 0) & (size < np.inf)
-            bits = np.where(tiny, size * 2.0**54, size).view(np.int64)
-            product *= np.where(ordinary, ((bits & FRACTION) | ONE).view(np.float64), size)
-            exponent += np.where(ordinary, (bits >> 52) - 1023 - np.where(tiny, 54, 0), 0).astype(np.float64)
-        bits = product.view(np.int64)
-        field = (bits - ROOT_HALF) & ~FRACTION
-        exponent += (field >> 52).astype(np.float64)
-        f = (bits - field).view(np.float64) - 1.0
+            significand, power = np.frexp(np.abs(rows[k, k]))
+            product, exponent = product * significand, exponent + power
+        f, power = np.frexp(product)
+        low = f < ROOT_HALF
+        f, exponent = np.where(low, 2 * f, f) - 1.0, exponent + power - low
         half, s = 0.5 * f * f, f / (2.0 + f)
         z = s * s
         series = np.full(z.shape, SERIES[-1])

@@ -7,7 +7,7 @@ from functools import partial
 from llvmlite import ir
 
 from common.kernels.arrays.code_blocks import ForLoop, word
-from common.kernels.linalg.elimination import FRACTION, LN2_HIGH, LN2_LOW, ONE, ROOT_HALF, SERIES, SMALLEST
+from common.kernels.linalg.elimination import FRACTION, LN2_HIGH, LN2_LOW, ROOT_HALF, SERIES, SMALLEST
 from common.kernels.linalg.lane_code import Code, LaneFunctions, Matrices
 
 __all__ = ["FUNCTIONS"]
@@ -109,7 +109,7 @@ def _take_logarithms(c: Code, at: ir.Value, found: ir.Value, n: ir.Value) -> Non
         tiny = b.fcmp_ordered("<", size, c.number(SMALLEST))
         ordinary = b.and_(b.fcmp_ordered(">", size, c.zeros), b.fcmp_ordered("<", size, infinity))
         bits = c.bits(b.select(tiny, b.fmul(size, c.number(2.0**54)), size))
-        significand = c.floats(b.or_(b.and_(bits, c.word(FRACTION)), c.word(ONE)))
+        significand = c.floats(b.or_(b.and_(bits, c.word(FRACTION)), c.bits(c.ones)))
         power = b.sub(b.sub(b.ashr(bits, c.word(52)), c.word(1023)), b.select(tiny, c.word(54), c.none))
         row.next = [
             b.fmul(product, b.select(ordinary, significand, size)),
@@ -117,7 +117,7 @@ def _take_logarithms(c: Code, at: ir.Value, found: ir.Value, n: ir.Value) -> Non
         ]
     product, exponent = row.carried
     bits = c.bits(product)
-    field = b.and_(b.sub(bits, c.word(ROOT_HALF)), c.word(~FRACTION))
+    field = b.and_(b.sub(bits, c.bits(c.number(ROOT_HALF))), c.word(~FRACTION))
     exponent = b.fadd(exponent, c.converted(b.ashr(field, c.word(52))))
     f = b.fsub(c.floats(b.sub(bits, field)), c.ones)
     half, s = b.fmul(b.fmul(c.number(0.5), f), f), b.fdiv(f, b.fadd(c.number(2.0), f))

@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses and determinants, by LAPACK."""
+"""Systems of linear equations, inverses and determinants: of small matrices by elimination, of others by LAPACK."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ class _Repeater:
     def __init__(self, work: Work, groups: list[Group]) -> None:
         self.work, self.groups = work, groups
         self.group_of = {item.id: group for group in groups for item in group.items}
-        self.users: defaultdict[int, list[Item]] = defaultdict(list)
-        for item in work.items:
-            self.use(item)
+        self.users = defaultdict(list, work.users())
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
         self.changing = {state.id for state, _ in work.writes} | {begin.id for begin, _ in work.carried}
         self.ahead: dict[int, list[Item]] = {}

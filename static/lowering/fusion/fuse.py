@@ -54,10 +54,7 @@ class _Fuser:
         self.groups: dict[int, Group] = {item.id: single(item) for item in work.items}
         self.slot_of = [item.id for item in work.items]
         self.floor = _Floor(len(work.items))
-        self.users: dict[int, list[Item]] = {}
-        for item in work.items:
-            for buffer in item.reads:
-                self.users.setdefault(buffer.id, []).append(item)
+        self.users = work.users()
         self.readers = {buffer: {user.id for user in users} for buffer, users in self.users.items()}
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
         self.state = {value.id for _, value in work.writes}

@@ -31,10 +31,7 @@ COLUMNS = range(MOST_COLUMNS + 1, 8193)
 def begin_sums(work: Work, groups: list[Group]) -> list[Group]:
     """Groups in which sums are begun by those that make the elements; `work` has their items."""
     group_of = {item.id: group for group in groups for item in group.items}
-    users: dict[int, list[Item]] = {}
-    for item in work.items:
-        for buffer in dict.fromkeys(item.reads):
-            users.setdefault(buffer.id, []).append(item)
+    users = work.users()
     bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
     begun: dict[int, list[Item]] = {}
     for group in groups:

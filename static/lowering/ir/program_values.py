@@ -50,6 +50,14 @@ class Work:
     carried: list[tuple[ArrayBuffer, ArrayBuffer]] = field(default_factory=list)
     kept: set[int] = field(default_factory=set)
 
+    def users(self) -> dict[int, list[Item]]:
+        """The items that read each buffer, by its id, in program order, each item once."""
+        found: dict[int, list[Item]] = {}
+        for item in self.items:
+            for buffer in dict.fromkeys(item.reads):
+                found.setdefault(buffer.id, []).append(item)
+        return found
+
 
 class Values:
     """The values of a graph, as far as it has been gone through.
