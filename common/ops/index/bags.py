@@ -6,15 +6,16 @@ from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.mode import GradSwitch
+from common.core.operators import as_operand
 from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.advanced_keys import along
 from common.ops.index.embedding import embedding
-from common.ops.index.gather import put_zeros
+from common.ops.index.gather import put_zeros, whole_index
 from common.ops.index.put import index_add
 from common.ops.index.scatter_reduce import index_reduce
-from common.ops.math.compare import clamp_min, eq, gt, le, logical_and, where
+from common.ops.math.compare import clamp_max, clamp_min, eq, gt, logical_and, where
 from common.ops.reduce.norms import norm
-from common.ops.reduce.reductions import sum
+from common.ops.reduce.scans import cumsum
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import expand, reshape, unsqueeze
 
@@ -83,7 +84,7 @@ def embedding_bag(
             raise DTypeError(f"embedding_bag(): expected offsets to be ints, got {offsets.dtype}")
         begins = offsets[:-1] if include_last_offset else offsets
         bags = begins.shape[0]
-        owner = sum(le(unsqueeze(begins, 0), along(index.shape[0], 1)), 1) - 1
+        owner = _owners(begins, index.shape[0])
     else:
         raise ShapeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {index.ndim}")
     flat = reshape(index, (-1,))
@@ -107,6 +108,12 @@ def embedding_bag(
         return total
     each = ones_like(narrow(rows, 1, 0, 1)).detach() if counts is None else counts
     return total / clamp_min(put_zeros(each, owner, extent=bags, dim=0), 1)
+
+
+def _owners(begins: Any, n: Any) -> Any:
+    """The bag of each of n places: how many bags begin there or before, less one."""
+    at = clamp_max(clamp_min(whole_index("embedding_bag", begins), 0), as_operand(n))
+    return narrow(cumsum(put_zeros(ones_like(at), at, extent=n + 1, dim=0), 0), 0, 0, n) - 1
 
 
 def _scale_down(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
