@@ -144,10 +144,11 @@ class Ways:
                 numbers += i, kind, z or repr(z)
             elif kind in _PLAIN:
                 numbers += i, kind, z
-            elif (kind is tuple or kind is list) and z and all(t.__class__ in KINDS for t in z):
-                if any(t._requires_grad for t in z) and _grad_enabled():
-                    return None
-                arrays += [t.payload for t in z]
+            elif (kind is tuple or kind is list) and z:
+                for t in z:
+                    if t.__class__ not in KINDS or (t._requires_grad and _grad_enabled()):
+                        return None
+                    arrays.append(t.payload)
                 numbers += i, kind, len(z)
             else:
                 return None

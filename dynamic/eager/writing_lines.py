@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.host_kernels import is_host
 from common.core import mode
 from common.core.dispatch import Attrs
 from common.core.op import Op
@@ -53,11 +54,14 @@ def in_place(
 
 def beside(function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any], x: np.ndarray) -> Any:
     """``run(x, *arrays)``: a function of tensors of these forms, its result written to an array as x; or False."""
-    try:
-        line, result = _written_down(_ElementwiseLine, function, operands, options)
-        return _kernel(line, result, x) if result.payload.shape == x.shape else False
-    except Exception:
-        return False
+    ways: list[tuple[type[OpLine], Any]] = [(_ElementwiseLine, _kernel), (OpLine, _into)]
+    for kind, way in ways:
+        try:
+            line, result = _written_down(kind, function, operands, options)
+            return way(line, result, x) if result.payload.shape == x.shape else False
+        except Exception:
+            pass
+    return False
 
 
 class _ElementwiseLine(OpLine):
@@ -224,6 +228,45 @@ def _without_copy(line: OpLine, result: Any) -> Any:
         return run_one
 
     return run
+
+
+def _into(line: OpLine, result: Any, out: np.ndarray) -> Any:
+    """The only op of a line, whose kernels write to an array of the form of `out`.
+
+    Raises
+    ------
+    MoreThanFormsError : there are more, or it has no kernels, or such as refuse some operands once they write.
+    """
+    ((op, operands, attrs, _, names),) = line.steps
+    if [result.name] != names or op.native is None or result.payload.dtype != out.dtype:
+        raise MoreThanFormsError
+    tensors = [x for x in line.operands if type(x) is StandIn]
+    if [id(x) for x in operands] != [id(x) for x in tensors]:
+        raise MoreThanFormsError
+    specs = [Spec(x.payload.shape, x.payload.dtype) for x in operands]
+    given = op.native(specs, (op.spec(*specs, **attrs),), attrs)
+    if any(call.errors or is_host(call) for call in given):
+        raise MoreThanFormsError
+    calls, last = [], len(specs)
+    for call in given:
+        slots = tuple(range(last + 1)) if call.buffers is None else call.buffers
+        calls.append((compiled(call.source, call.name), slots, call.scratch, call.ints))
+    pieces = [(kernel, slots[0], ints) for kernel, slots, held, ints in calls if not held and slots[1:] == (last,)]
+
+    def run(x: np.ndarray, *arrays: np.ndarray) -> None:
+        buffers = [*[z.copy() if z is x else z for z in arrays], x]
+        for kernel, slots, held, ints in calls:
+            more = (np.empty(held, np.uint8),) if held else ()
+            kernel(*[buffers[i] for i in slots], *more, *ints)
+
+    def run_pieces(x: np.ndarray, *arrays: np.ndarray) -> None:
+        if any(z is x for z in arrays):
+            return run(x, *arrays)
+        for kernel, i, ints in pieces:
+            kernel(arrays[i], x, *ints)
+        return None
+
+    return run_pieces if len(pieces) == len(calls) and all(i < last for _, i, _ in pieces) else run
 
 
 def _operands(line: OpLine, operands: Sequence[Any]) -> Callable[..., Any]:

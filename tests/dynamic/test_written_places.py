@@ -143,8 +143,11 @@ OUTS = {
     "exp": (lambda x, y, **o: tw.exp(x, **o), True),
     "clamp": (lambda x, y, **o: tw.clamp(x, -0.5, 0.5, **o), True),
     "where": (lambda x, y, **o: tw.where(x > 0, x, y, **o), True),
-    "matmul": (lambda x, y, **o: tw.matmul(x, y.T[:, :5].contiguous(), **o), False),
-    "cat": (lambda x, y, **o: tw.cat((x[:2], y[:4]), **o), False),
+    "matmul": (lambda x, y, **o: tw.matmul(x, y.T[:, :5].contiguous(), **o), True),
+    "cat": (lambda x, y, **o: tw.cat((x[:2], y[:4]), **o), True),
+    "cat, columns": (lambda x, y, **o: tw.cat((x, y[:, :3]), 1, **o), True),
+    "stack": (lambda x, y, **o: tw.stack((x, y, x), 1, **o), True),
+    "gather": (lambda x, y, **o: tw.gather(x, 1, tw.tensor(PLACES), **o), False),
 }
 
 
@@ -171,6 +174,22 @@ def test_out_is_the_result(name, monkeypatch):
         assert parts[3:9].numpy().tobytes() == (X + Y).tobytes()
     tw.mul(x, y, out=x)
     assert x.numpy().tobytes() == (X * Y).tobytes()
+
+
+def test_joined_parts_are_read_before_they_are_written_over():
+    for _ in range(OFTEN + 3):
+        x = tw.tensor(X)
+        tw.cat((x[3:], x[:3]), out=x)
+        assert x.numpy().tobytes() == np.concatenate((X[3:], X[:3])).tobytes()
+        x = tw.tensor(X)
+        tw.cat((x,), out=x)
+        assert x.numpy().tobytes() == X.tobytes()
+        square = tw.tensor(X[:5])
+        wanted = square @ square
+        tw.matmul(square, square, out=square)
+        assert square.numpy().tobytes() == wanted.numpy().tobytes()
+        nothing = tw.zeros(0, 5)
+        assert tw.cat((nothing, nothing), out=tw.zeros(0, 5)).shape == (0, 5)
 
 
 def test_out_that_is_another_form_takes_the_general_way():
