@@ -198,7 +198,7 @@ class NumbaDriver:
         if loop.asks and loop.stacked:
             self.atoms.setdefault((ROOM,), ROOM)
         if ITERATIONS in call.regions:
-            return self.iterations(call, loop, names, values)
+            return self.iterations(outer, call, loop, names, values)
         body_frame, body = call.regions["body"], self.region("body", call, "body")
         n, mark = len(loop.carried), len(self.regions)
         now, then = [f"now{mark}_{k}" for k in range(n)], [f"then{mark}_{k}" for k in range(n)]
@@ -235,10 +235,16 @@ class NumbaDriver:
         out += [f"    {line}" for line in inner]
         return [*out, *ends] + ([f"{names[-2]}[0] = {done}"] if loop.asks else [])
 
-    def iterations(self, call: TableEntry, loop: LoopStep, names: Sequence[str], values: Sequence[str]) -> list[str]:
+    def iterations(
+        self, outer: Frame, call: TableEntry, loop: LoopStep, names: Sequence[str], values: Sequence[str]
+    ) -> list[str]:
         """A loop that is one kernel: it is called until it has done all iterations."""
         body, mark = self.region("iterations", call, ITERATIONS), len(self.regions)
-        out = [f"{names[result]}[0] = {names[start]}[0]" for start, result, _ in loop.carried]
+        out = []
+        for (start, result, size), x in zip(loop.carried, call.regions[ITERATIONS].inputs, strict=False):
+            part = _up_to(self._elements(outer, size, x.dtype))
+            part = "[0]" if part == "[:1]" else part
+            out.append(f"{names[result]}{part} = {names[start]}{part}")
         progress = [f"{name}{mark}" for name in PROGRESS]
         done, limit, asking, more = progress
         count = f"{names[0]}[0]" if loop.counted else values[loop.length]

@@ -13,6 +13,7 @@ from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Node
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import Built
+from static.lowering.codegen.column_loops import column_loop
 from static.lowering.codegen.scalar_blocks import BLOCK_ITERATIONS
 from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
 from static.lowering.codegen.short_rows import build_rows
@@ -116,6 +117,8 @@ class LoweredProgram:
         """The regions of control flow by name; of a loop over numbers one that runs many iterations."""
         is_loop = node.name == "loop"
         whole = scalar_loop(node) if is_loop and self.options.fuse else None
+        if whole is None and is_loop and self.options.fuse and not self.parallel:  # threads divide columns
+            whole = column_loop(node)
         if whole is not None:
             return {ITERATIONS: _Iterations(node, whole, self)}
         carried = LoopParts(node).n if is_loop else 0
@@ -188,7 +191,8 @@ class _Iterations(LoweredProgram):
             Temporary("scratch", 0, 0, (self.frame.size(BLOCK_ITERATIONS * dtype.itemsize),)) for dtype in loop.scratch
         ]
         slots = [*range(len(sized) + len(loop.scratch))]
-        self.frame.calls = [TableEntry(step.name, step.source, slots, ints, {0: ("", node.id)})]
+        first = {ints[argument]: number for argument, number in step.first.items()}
+        self.frame.calls = [TableEntry(step.name, step.source, slots, ints, {0: ("", node.id)}, first=first)]
 
 
 def describe(group: Group) -> str:
