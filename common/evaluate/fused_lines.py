@@ -1,8 +1,9 @@
 """Elementwise ops of a rule or composite as one kernel, without storing intermediates (benchmarks/backward_passes.py).
 
 Every op of the kernel is the scalar expression of its record, rounded as if it were stored: the bits are those of the
-ops one by one. Fused are ops of one float dtype with results of one shape, comparisons and choices among them; an op
-whose result something else has needed before is read from memory.
+ops one by one. Fused are ops with results of one shape, conversions, comparisons and choices among them, each of
+operands of one dtype; an op whose result something else has needed before is read from memory, as are ints that
+several need.
 """
 
 from __future__ import annotations
@@ -26,36 +27,73 @@ NUMBERS = (int, float)
 bool_ = np.dtype(np.bool_)
 
 #: Ops and their operands: ("t", position of an op), ("x", position of an input), ("n", number).
-Program = Sequence[tuple[Op, Sequence[tuple[str, Any]]]]
+Program = Sequence[tuple[Any, Sequence[tuple[str, Any]]]]
+_WHOLE = 1 << 53
+"""Whole numbers of a smaller size are written into kernels of ints."""
+
+
+class Conversion(NamedTuple):
+    """An op that converts, where a program has an op: with the name of its scalar function."""
+
+    op: Op
+    attrs: Any
+    name: str
+    costly: bool = False
+
+
+class TypedNumber(NamedTuple):
+    """A number of another dtype than that of most of a program."""
+
+    value: int | float
+    dtype: np.dtype[Any]
 
 
 class DelayedOp(NamedTuple):
-    """An elementwise op on terms and numbers, and how it runs alone: the builtin, and what takes any layout."""
+    """An elementwise op on terms and numbers, and how it runs alone: the builtin, and what takes any layout.
+
+    Attributes
+    ----------
+    dtype : in which it computes.
+    attrs : of a conversion.
+    """
 
     op: Op
     operands: tuple[Any, ...]
     builtin: Any
     otherwise: Any
     dtype: Any
+    attrs: Any = None
 
     def is_fusible(self, spec: Any) -> bool:
-        """Whether it may be part of a kernel: operands and result have one float dtype or are truth values, numbers
-        are finite.
+        """Whether it may be part of a kernel: operands have one dtype, as the result if it is no conversion, or are
+        truth values; numbers are finite.
         """
-        if self.dtype.kind not in "fb" or spec.dtype not in (self.dtype, bool_):
+        if spec.dtype not in (self.dtype, bool_) and not self.attrs:
             return False
         return all(map(self._fits, self.op.inputs, self.operands))
 
     def _fits(self, name: str, x: Any) -> bool:
         wanted = bool_ if name == "condition" else self.dtype
         if type(x) in NUMBERS:
+            if wanted.kind in "iu":
+                return type(x) is int and abs(x) < _WHOLE
             return wanted.kind == "f" and math.isfinite(_rounded(x, wanted))
         return hasattr(x, "spec") and not isinstance(x.spec, type) and bool(x.spec.dtype == wanted)
 
     def is_of_floats(self) -> bool:
-        """Whether no operand is a truth value, nor the result."""
+        """Whether no operand is a truth value, nor the result, and nothing is converted."""
+        if self.attrs:
+            return False
         floats = all(x.spec.dtype == self.dtype for x in self.operands if type(x) not in NUMBERS)
         return self.dtype.kind == "f" and self.op.result != "bool" and floats
+
+    def step(self) -> Op | Conversion:
+        """The op as it stands in a program."""
+        return Conversion(self.op, self.attrs, f"to_{np.dtype(self.attrs['dtype']).name}") if self.attrs else self.op
+
+    def number(self, x: int | float, dtype: np.dtype) -> tuple[str, Any]:
+        """The place of an operand that is a number, in a program of which most has one dtype."""
+        return "n", x if self.dtype in (dtype, bool_) else TypedNumber(x, self.dtype)
 
 
 _NARROW = 16
@@ -93,15 +131,15 @@ def fused(root: Any) -> Fused | None:
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
     units = eager_kernels.unit_bytes(classes, ints, (*dtypes, dtype))
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints, units=units)
-    one_by_one, body = _one_by_one(program), expressions(program, _float_dtype(root) or bool_)
+    body = expressions(program, _float_dtype(root) or bool_)
     loops: dict[str, Any] = {}
 
     def run(*arrays: Any) -> Any:
-        from common.evaluate.layouts import where_they_lie
+        from common.evaluate.layouts import dense, where_they_lie
 
         found = where_they_lie(arrays, classes, shape, ints)
         if found is None:
-            return one_by_one(*arrays)
+            arrays, found = tuple(map(dense, arrays)), ("".join(map(str, classes)), ints)
         letters, sizes = found
         if letters not in loops:
             source = eager_kernels.loop_source("fused", body, dtypes, dtype, letters)
@@ -172,23 +210,21 @@ def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
     """The ops that delayed terms of one shape are made of, up to what is written or has another shape; what they read;
     and where the terms are.
     """
-    program: list[tuple[Op, list[tuple[str, Any]]]] = []
+    program: list[tuple[Any, list[tuple[str, Any]]]] = []
     places: dict[int, tuple[str, Any]] = {}
     inputs: list[Any] = []
     dtype = next(filter(None, map(_float_dtype, roots)), bool_)
 
     def place(x: Any) -> tuple[str, Any]:
-        if type(x) in NUMBERS:
-            return "n", x
         if id(x) not in places:
             made = None if x.written or x.spec.shape != roots[0].spec.shape else x.made
-            if type(made) is not DelayedOp or made.dtype not in (dtype, bool_):
+            if type(made) is not DelayedOp or (x.uses > 1 and x.spec.dtype.kind in "iu" and x is not roots[0]):
                 places[id(x)] = "x", len(inputs)
                 inputs.append(x)
             else:
-                operands = [place(z) for z in made.operands]
+                operands = [made.number(z, dtype) if type(z) in NUMBERS else place(z) for z in made.operands]
                 places[id(x)] = "t", len(program)
-                program.append((made.op, operands))
+                program.append((made.step(), operands))
         return places[id(x)]
 
     return program, inputs, list(map(place, roots))
@@ -200,7 +236,7 @@ def _float_dtype(x: Any) -> np.dtype | None:
         return x.spec.dtype if x.spec.dtype.kind == "f" else None
     if x.made.dtype.kind == "f":
         return x.made.dtype
-    return next(filter(None, (_float_dtype(z) for z in x.made.operands)), None)
+    return next(filter(None, (_float_dtype(z) for z in x.made.operands if type(z) not in NUMBERS)), None)
 
 
 def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str) -> str:
@@ -218,7 +254,15 @@ def expressions(program: Program, dtype: np.dtype) -> list[Let]:
 
 def argument(kind: str, value: Any, dtype: np.dtype) -> str:
     """An operand in a kernel's text."""
+    if type(value) is TypedNumber:
+        return argument(kind, *value)
+    if kind == "n" and dtype.kind in "iu":
+        return f"{dtype.name}({int(np.array(value).astype(dtype))!r})"
     return f"{dtype.name}({_rounded(value, dtype)!r})" if kind == "n" else f"{kind}{value}"
+
+
+def _number(x: Any) -> int | float:
+    return x.value if type(x) is TypedNumber else x
 
 
 def _one_by_one(program: Program) -> Callable[..., Any]:
@@ -227,8 +271,8 @@ def _one_by_one(program: Program) -> Callable[..., Any]:
     def run(*inputs: Any) -> Any:
         done: list[Any] = []
         for op, operands in program:
-            values = [done[v] if kind == "t" else inputs[v] if kind == "x" else v for kind, v in operands]
-            done.append(eager.run(op, values, {}))
+            values = [done[v] if kind == "t" else inputs[v] if kind == "x" else _number(v) for kind, v in operands]
+            done.append(eager.run(*((op.op, values, op.attrs) if type(op) is Conversion else (op, values, {}))))
         return done[-1]
 
     return run

@@ -313,5 +313,9 @@ def _kernel(self: Recipe) -> None:
         self.builtin = kernels.fixed(address, dtypes, out.shape, out.dtype, call.ints, call.scratch)
     else:
         self.builtin = in_a_row(calls, self.forms, outs)
+    if op.indexed is not None and op.indexed.own:
+        from common.evaluate.expanded_indices import shared
+
+        self.run = shared(op, attrs["dim"], outs[0], self.run)
     if self.builtin is not None:
         self.run = _first(self.builtin, self.run)

@@ -98,6 +98,16 @@ def rows_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> 
     return columns, distance // itemsize
 
 
+def lies_apart(op: Any, form: Any, attrs: Any) -> bool:
+    """Whether a view of an array in order shows elements of which no two follow each other."""
+    shape, _ = form
+    placed = None if 0 in shape else op.strided(0, tuple(shape), contiguous_strides(tuple(shape)), **attrs)
+    if placed is None:
+        return False
+    lengths, steps = merge_dims(placed[1], placed[2])
+    return bool(lengths) and steps[-1] > 1
+
+
 def dense(x: np.ndarray) -> np.ndarray:
     """An array in order."""
     return x if x.flags.c_contiguous else copied(x, x.shape, x.dtype)

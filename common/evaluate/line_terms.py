@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
+from common.core.rule_code import joint_rule, rule_parameters
 from common.evaluate.fused_lines import DelayedOp, is_costly
 from common.evaluate.fused_rows import DelayedReduction
 
@@ -23,12 +24,21 @@ class Term:
     """An expression over the names that a rule was given; `spec` has no shape on the short path.
 
     An elementwise one is written down when its text is first asked for: until then it may become part of another.
+
+    Attributes
+    ----------
+    uses : how many elementwise ops take it.
+    apart : whether its elements do not follow each other in memory, nor do those of its rows.
     """
 
     __op_priority__ = 1
+    uses, apart = 0, False
 
     def __init__(self, text: str, spec: Any, trail: Any, made: DelayedOp | DelayedReduction | None = None) -> None:
         self.written, self.spec, self.trail, self.made = text, spec, trail, made
+        for x in made.operands if type(made) is DelayedOp else ():
+            if isinstance(x, Term):
+                x.uses += 1
 
     @property
     def text(self) -> str:
@@ -77,6 +87,17 @@ def released(lines: Sequence[str]) -> list[str]:
     return out
 
 
+def function_of(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
+    """The function of a head and lines."""
+    exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), scope)
+    return scope[head.partition("(")[0]]
+
+
+@lru_cache(maxsize=1024)
+def _compile(source: str) -> Any:
+    return compile(source, f"{__file__}: straight lines", "exec")
+
+
 def without_ones(x: Any, shape: Any) -> DelayedReduction | None:
     """A delayed sum over the first dimensions of which only the others are asked for."""
     if not isinstance(x, Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
@@ -91,3 +112,14 @@ def write_sums(term: Term) -> None:
             write_sums(x)
             if type(x.made) is DelayedReduction and is_costly(x.made.operand):
                 x.made.operand.text, x.text  # noqa: B018
+
+
+def shared_results(op: Op, known: Mapping[str, Any]) -> Sequence[Any]:
+    """Write down the part of a rule that several operands share, before all else."""
+    joint = next(filter(None, map(joint_rule, op.rules)), None)
+    if joint is None:
+        return ()
+    results = joint(*(known[name] for name in rule_parameters(joint)))
+    for x in results:
+        x.text  # noqa: B018
+    return results

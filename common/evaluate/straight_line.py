@@ -10,7 +10,7 @@ follow each other are one kernel (`common.evaluate.fused_lines`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -20,7 +20,7 @@ from common.core.dtypes import compute_dtypes, operand_dtypes
 from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
 from common.core.python_numbers import Int, Number, weak
-from common.core.rule_code import joint_place, joint_rule, rule_parameters
+from common.core.rule_code import joint_place, rule_parameters
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
@@ -29,7 +29,17 @@ from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.known_numbers import by_values
-from common.evaluate.line_terms import NotStraightError, Term, give_operators, released, without_ones, write_sums
+from common.evaluate.layouts import dense, lies_apart
+from common.evaluate.line_terms import (
+    NotStraightError,
+    Term,
+    function_of,
+    give_operators,
+    released,
+    shared_results,
+    without_ones,
+    write_sums,
+)
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
@@ -107,15 +117,18 @@ class _Trail(Interpretation):
         if op.kind in ("kernel", "view"):
             key = (found, *[x if isinstance(x, Term) else repr(x) for x in operands])
             if key not in self.made:
-                self.made[key] = self._written(found, operands)
+                self.made[key] = made = self._written(found, operands)
+                if op.kind == "view" and isinstance(made.spec, Spec):
+                    made.apart = lies_apart(op, forms[0], attrs)
             return self.made[key]
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
             made = DelayedReduction(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
             if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
                 return Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
-        if op.kind == "elementwise" and not attrs and found.builtin is not None:
-            return self._elementwise(DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
+        if op.kind == "elementwise" and (not attrs or op.casts) and found.builtin is not None:
+            made = DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype, attrs)
+            return self._elementwise(made, found.spec)
         return self._written(found, operands)
 
     def _written(self, found: Recipe, operands: Sequence[Any]) -> Any:
@@ -182,6 +195,9 @@ class _Trail(Interpretation):
         if found is None:
             return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
         builtin, otherwise, inputs = found
+        for x in inputs:  # what no kernel reads where it lies is copied once for all
+            if x.apart:
+                x.written, x.apart = self.let(f"{self.name(dense)}({x.text})", x.spec).text, False
         return self._builtin(builtin, otherwise, made.dtype, inputs, term.spec).text
 
     def _shapeless(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -215,13 +231,7 @@ class _Trail(Interpretation):
 
     def function(self, head: str, lines: Sequence[str]) -> Any:
         """The function of a head and lines."""
-        exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), self.scope)
-        return self.scope[head.partition("(")[0]]
-
-
-@lru_cache(maxsize=1024)
-def _compile(source: str) -> Any:
-    return compile(source, f"{__file__}: straight lines", "exec")
+        return function_of(head, lines, self.scope)
 
 
 def straight_forward(self: Recipe) -> Callable[..., Any] | None:
@@ -355,7 +365,7 @@ def _rules(
     results: dict[int, Any] = {}
     numbers = [isinstance(form, type) for form in forms] if numbers is None else numbers
     try:
-        shared = _shared(op, known)
+        shared = shared_results(op, known)
     except Exception:  # as below
         return None
     body = [] if needed else [*trail.lines]
@@ -383,14 +393,3 @@ def _rules(
         texts = [f"c{i} = {result.text}" for i, result in results.items()]
         body += [*trail.lines, *texts]
     return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]
-
-
-def _shared(op: Op, known: Mapping[str, Any]) -> Sequence[Any]:
-    """Write down the part of a rule that several operands share, before all else."""
-    joint = next(filter(None, map(joint_rule, op.rules)), None)
-    if joint is None:
-        return ()
-    results = joint(*(known[name] for name in rule_parameters(joint)))
-    for x in results:
-        x.text  # noqa: B018
-    return results

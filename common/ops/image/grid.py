@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
+from operator import add
 from typing import Any
 
 from common.core.dispatch import called
@@ -89,6 +91,11 @@ def _padded(x: Any, m: Any, padding: str, align: bool) -> Any:
     return clamp_max(clamp_min(x, 0), as_operand(m - 1))
 
 
+def _tap(place: Any, m: Any, inner: Any) -> tuple[Any, Any]:
+    """How far in memory whole places of a dimension of `m` elements are from its first one; and whether inside."""
+    return within(whole(place), m) * inner, logical_and(ge(place, 0), le(place, as_operand(m - 1)))
+
+
 def grid_sample(
     x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = None
 ) -> Any:
@@ -158,15 +165,13 @@ def grid_sample(
             taps.append(list(zip(at, cubic_weights(t), strict=True)))
     pixels, total = reshape(x, (*x.shape[:2], numel(sizes))), None
     shape = (x.shape[0], x.shape[1], where_to)
-    for corner in product(*taps):
-        index: Any = 0
-        weight: Any = None
-        good: Any = None
-        for (place, share), m in zip(corner, sizes, strict=True):
-            inside = logical_and(ge(place, 0), le(place, as_operand(m - 1)))
-            good = inside if good is None else logical_and(good, inside)
-            index = within(whole(place), m) + index * m
-            weight = share if weight is None else weight * share
+    parts = [[_tap(place, m, numel(sizes[d + 1 :])) for place, _ in taps[d]] for d, m in enumerate(sizes)]
+    shares = product(*[[share for _, share in tap] for tap in taps])
+    corners = [[*zip(*corner, strict=True)] for corner in product(*parts)]
+    places = [(reduce(add, at), reduce(logical_and, inside)) for at, inside in corners]
+    for (index, good), (weight, *others) in zip(places, shares, strict=True):
+        for share in others:
+            weight = weight * share
         part = gather_(pixels, expand(reshape(index, (x.shape[0], 1, where_to)), shape), dim=2)
         part = part * reshape(where(good, weight, 0), (x.shape[0], 1, where_to))
         total = part if total is None else total + part
