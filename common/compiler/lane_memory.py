@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.compiler.close_steps import CLOSE
 from common.compiler.expressions import Expressions
-from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
+from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, storage
 from common.core.numerics import LANES
 
 _ORDERS = {"slt": lt, "sle": le, "sgt": gt, "sge": ge, "eq": eq, "ne": ne}
@@ -68,6 +67,13 @@ def overlap(places: set[Written], most: int | None) -> bool:
     return any(most is None or high - low < most for low, high in pairwise(besides))
 
 
+class Places(NamedTuple):
+    """Places with one text, by their distances: those that every iteration reads, and those that it writes once."""
+
+    read: tuple[int, ...]
+    stored: tuple[int, ...]
+
+
 class LaneState(NamedTuple):
     """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says.
 
@@ -93,7 +99,12 @@ class LaneState(NamedTuple):
     within: dict[str, Register]
     active: Register | None
     wide: dict[str, str]
+    counts: dict[str, Register]
     waiting: set[str]
+    body: list[ast.stmt]
+    by_text: dict[tuple[int, str], Places]
+    taken: dict[tuple[int, str, int, int], str]
+    late_stores: dict[int, dict[int, str]]
     some: Register | None = None
 
 
@@ -104,45 +115,15 @@ class LaneMemory(Expressions):
     close = 0
     """Accesses in close steps that are fast without a mask only: under one, elements are gathered."""
     has_masks = False
-    """Whether the processor has masks that loops compute, for long vectors; others branch for each element."""
+    """Whether the processor has masks that loops compute; others branch for each element."""
 
     def _among_steps(self, order: str, count: Register, lanes: int) -> str:
         """How the numbers of the lanes compare with a small number: in 32 bits, so that a register holds them all."""
         if count.literal is not None:
-            return _mask(_ORDERS[order](i, count.literal) for i in range(lanes))
+            return literal_mask(_ORDERS[order](i, count.literal) for i in range(lanes))
         some = self.spread(Register(self.register(f"trunc {count.typed} to i32"), np.dtype(np.int32)), lanes)
         steps = ", ".join(f"i32 {i}" for i in range(lanes))
         return self.register(f"icmp {order} {some.type} <{steps}>, {some.text}")
-
-    def _between(self, kind: ArrayKind, step: int, stored: bool) -> str | None:
-        """The mask of a vector that holds all elements between the lanes; None if the lanes' mask is of another kind.
-
-        What is read may be all of them up to the last lane; what is stored are those of the lanes.
-        """
-        lanes = self._lanes
-        assert lanes is not None
-        last, whole = (lanes.width - 1) * step, lanes.width * step
-        wide = self.has_masks and kind.dtype.itemsize >= 4
-        wide &= step & (step - 1) == 0 or (step == 3 and not stored)  # LLVM takes other masks apart
-        own = [i % step == 0 if stored else i <= last for i in range(whole)]
-        if not lanes.mask:
-            self.close += not wide
-            return _mask(own)
-        if lanes.active is None or not wide:
-            return None
-        if lanes.active.literal is not None:
-            return _mask(x and i <= (lanes.active.literal - 1) * step for i, x in enumerate(own))
-        key = f"{step} stored" if stored else f"{step}"
-        if key not in lanes.wide:
-            end = self.write("mul", INT64, lanes.active, constant(step, INT64))
-            if stored:
-                reached = self._among_steps("slt", end, whole)
-                lanes.wide[key] = self.register(f"and <{whole} x i1> {reached}, {_mask(own)}")
-            else:
-                lanes.wide[key] = self._among_steps(
-                    "slt", self.write("sub", INT64, end, constant(step - 1, INT64)), whole
-                )
-        return lanes.wide[key]
 
     def _strided(self, base: Register, step: int) -> Register:
         """The places of all lanes."""
@@ -168,22 +149,6 @@ class LaneMemory(Expressions):
         if kind.dtype == BOOL:
             text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
         return Register(text, kind.dtype, None, lanes.width)
-
-    def _load_steps(self, container: Register, kind: ArrayKind, base: Register, step: int) -> Register:
-        """Elements that are `step` apart: of vectors that hold all in between, as far as the last one."""
-        lanes = self._lanes
-        assert lanes is not None
-        width, whole = lanes.width, step * lanes.width
-        mask = None if kind.dtype == BOOL or step > CLOSE else self._between(kind, step, stored=False)
-        if mask is None:
-            return self._gather_lanes(container, kind, self._strided(base, step))
-        address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
-        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
-        arguments = f"ptr {address}, i32 {align}, <{whole} x i1> {mask}, {vector} zeroinitializer"
-        loaded = self.register(f"call {vector} @{self._masked('load', kind, whole)}({arguments}),{scopes}")
-        chosen = ", ".join(f"i32 {i * step}" for i in range(width))
-        text = self.register(f"shufflevector {vector} {loaded}, {vector} poison, <{width} x i32> <{chosen}>")
-        return Register(text, kind.dtype, None, width)
 
     def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
         """The elements at places that are data.
@@ -232,24 +197,6 @@ class LaneMemory(Expressions):
         else:
             self.line(f"store {text}, ptr {address}{access}")
 
-    def _store_steps(self, container: Register, kind: ArrayKind, base: Register, step: int, value: Register) -> None:
-        """Write elements that are `step` apart: vectors that leave out what lies in between."""
-        lanes = self._lanes
-        assert lanes is not None
-        width, whole = lanes.width, step * lanes.width
-        mask = None if kind.dtype == BOOL or step > CLOSE else self._between(kind, step, stored=True)
-        if mask is None:
-            self._scatter_lanes(container, kind, self._strided(base, step), value)
-            return
-        if value.lanes == 1:
-            value = self.spread(value, width)
-        address, vector = self.element(container, base), f"<{whole} x {storage(kind.dtype)}>"
-        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
-        places = ", ".join(f"i32 {'poison' if i % step else i // step}" for i in range(whole))
-        wide = self.register(f"shufflevector {value.typed}, {value.type} poison, <{whole} x i32> <{places}>")
-        name = self._masked("store", kind, whole)
-        self.line(f"call void @{name}({vector} {wide}, ptr {address}, i32 {align}, <{whole} x i1> {mask}),{scopes}")
-
     def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
         """Write elements at places with gaps between them."""
         lanes = self._lanes
@@ -276,7 +223,8 @@ class LaneMemory(Expressions):
         return name
 
 
-def _mask(lanes: Iterable[bool]) -> str:
+def literal_mask(lanes: Iterable[bool]) -> str:
+    """A mask that the text says."""
     return f"<{', '.join(f'i1 {str(bool(x)).lower()}' for x in lanes)}>"
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.lane_memory import LaneMemory, lane_of
+from common.compiler.lane_memory import lane_of
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant
+from common.compiler.stepped_lanes import SteppedLanes
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 from common.core.op import EQUAL
@@ -23,11 +24,11 @@ NARROW = range(16, 43)
 """Instructions of the longest definition that makes a chain of several, and leaves registers for eight vectors."""
 FEW_VALUES = 4
 """Values of a loop that are kept for later statements, in registers of eight vectors."""
-MUCH, MOST = 110, 130
-"""Instructions from which on more than two vectors would be too much code, and if few values are kept."""
+MUCH, MOST, TOO_MUCH = 110, 130, 250
+"""Instructions from which on more than two vectors are too much code; if few values are kept; and more than one."""
 
 
-class SeveralVectors(LaneMemory):
+class SeveralVectors(SteppedLanes):
     """Says how many vectors a loop goes on by, and adds them up one after the other."""
 
     numbers = 0
@@ -78,7 +79,7 @@ class SeveralVectors(LaneMemory):
             return 1
         few = most_kept(node.body) <= FEW_VALUES
         if cost >= (MOST if few else MUCH):
-            return 2
+            return 2 if cost < TOO_MUCH else 1
         return 8 if few and cost >= LONG_CHAIN and self.widest in NARROW else 4
 
     def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:

@@ -62,7 +62,7 @@ def translate(
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, texts, vectors=True)
             kernel.whole = here and "+avx512vl" in cpu()[1]
-            kernel.one_program, kernel.has_masks = one_program, one_program and kernel.whole
+            kernel.one_program, kernel.has_masks = one_program, one_program and here and "+avx2" in cpu()[1]
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 return _KernelWriter(function, symbol, resolve, texts, vectors=False).text(function, symbol), PIPELINE

@@ -91,7 +91,9 @@ class Vectors(SeveralVectors, ABC):
         def body(width: int, masked: bool) -> None:
             count = self.bounded(self.write("sub", INT64, stop, now()), "slt", width) if masked else None
             mask = "" if count is None else self._among_steps("slt", count, width)
-            self._lanes = LaneState(name, now(), width, mask, {}, set(), assigned, given, {}, count, {}, {name})
+            self._lanes = LaneState(
+                name, now(), width, mask, {}, set(), assigned, given, {}, count, {}, {}, {name}, node.body, {}, {}, {}
+            )
             self.statements(node.body)
             if any(overlap(self._lanes.places[slot], most) for slot in self._lanes.stored):
                 raise OneByOne("two places of one slot")
@@ -274,7 +276,7 @@ class Vectors(SeveralVectors, ABC):
             places.add(written(index, 0))
             return self._gather_lanes(container, kind, self.integer(index))
         if step > 1:
-            return self._load_steps(container, kind, base, step)
+            return self._load_steps(container, kind, index, base, step)
         return self._load_lanes(container, kind, base) if step else self.load(container, base)
 
     def put(self, container: Register, index: ast.expr, value: Register) -> None:
@@ -294,7 +296,7 @@ class Vectors(SeveralVectors, ABC):
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
         if step > 1:
-            self._store_steps(container, kind, base, step, value)
+            self._store_steps(container, kind, index, base, step, value)
         else:
             self._store_lanes(container, kind, base, value)
 

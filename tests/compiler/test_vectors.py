@@ -63,6 +63,9 @@ IN_STEPS = {
         "for i in range(n // 3):\n    t = x[i * 3 + 2]\n    x[i * 3] = add(t, x[i * 3 + 1])\n"
         "    x[i * 3 + 2] = x[i * 3]"
     ),
+    "rows of three that it reads again": (
+        "for i in range(n // 3):\n    t = x[i * 3]\n    x[i * 3] = add(t, t)\n    x[i * 3 + 2] = x[i * 3]"
+    ),
     "a column": "w = n // 9\nfor i in range(w):\n    y[i] = add(x[3 + i * w], x[w * i])",
     "lanes of a column": "w = n // 9\nfor i in range(w):\n    c = 1 + i\n    y[i & 15] = add(y[i & 15], x[c * w])",
     "pairs that compute much": (
@@ -253,14 +256,6 @@ def test_what_is_known_before_a_loop_is_spread_before_it():
     spread = "insertelement <16 x float>"
     assert spread not in inside
     assert before.count(spread) == 1
-
-
-def test_elements_close_to_each_other_are_loaded_without_masks_where_much_is_computed():
-    """Under a mask they would be gathered: only what is left at the end is."""
-    module, complete = _translated(source_of(IN_STEPS["rows of three that compute much"]), "loop", "loop")
-    assert complete
-    assert "@llvm.masked.load.v48f32" in str(module)
-    assert "@llvm.masked.store.v48f32" in str(module)
 
 
 LONG = {

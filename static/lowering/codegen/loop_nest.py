@@ -172,13 +172,14 @@ class Nest:
     def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
         """The element at which an access is, of a part under its own name; adds the base of its row to `rows`."""
         outer, inner = self.strides(access.strides)
-        base = self.base(access.offset, outer, rows)
         name = self.slot(access.buffer if part is None else part)
+        if type(inner) is int and 1 < inner <= CLOSE and type(access.offset) is int:  # places of one base are a window
+            beside = str(access.offset) if access.offset else ""
+            return Place(name, self.base(0, outer, rows), column, str(inner), beside)
+        base = self.base(access.offset, outer, rows)
         if is_literal(inner, 0):
             return Place(name, base)
-        if is_literal(inner, 1):
-            return Place(name, base, column)
-        return Place(name, base, column, str(inner) if type(inner) is int and 0 < inner <= CLOSE else self.size(inner))
+        return Place(name, base, column, "" if is_literal(inner, 1) else self.size(inner))
 
     def own_place(self, item: Item, rows: list[Any], column: str) -> Place:
         """The element of an item's result: of a window, or of a contiguous buffer over its dimensions."""
