@@ -135,7 +135,7 @@ class Vectors(SeveralVectors, ABC):
                 many = together * lanes
                 walk(many, self.write("sub", INT64, stop, constant(many - 1, INT64)), masked=False)
                 walk(lanes, stop, masked=True)
-            elif self.cost - before >= COSTLY and not held and self.close == close:
+            elif self.cost - before >= COSTLY and self.close == close:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
             elif not held:  # a shorter vector, so that few elements cost less than many
