@@ -45,7 +45,10 @@ def reduction(
     batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
     by_rows = columns == 1 or rows == 0
     name = f"{kind}_rows" if by_rows else f"{kind}_cols"
-    source = getattr(sums, f"{name}_source")(dtype)
+    source = sums.few_rows_source(kind, dtype, rows) if by_rows else None
+    if source is not None:
+        name = "few_rows"
+    source = source or getattr(sums, f"{name}_source")(dtype)
     kernel = kernels.compiled(source, name)
     ints = (batch * columns, rows, WHOLE) if by_rows else (batch, rows, columns)
     in_lanes = REDUCERS[kind].columns and not by_rows

@@ -193,8 +193,12 @@ def _without_copy(line: OpLine, result: Any) -> Any:
     ------
     MoreThanFormsError : it copies another one, or reads the first operand besides.
     """
+    name = result.name
+    while (step := line.steps[-1])[0].kind == "view" and step[4] == [name] and _is_reshaped(*_viewed(step)):
+        name = step[1][0].name
+        del line.steps[-1], line.recipes[-1]
     op, operands, attrs, _, names = line.steps[-1]
-    if [result.name] != names or operands[0] is not line.operands[0] or op.native is None:
+    if [name] != names or _whole(line, operands[0]) is not line.operands[0] or op.native is None:
         raise MoreThanFormsError
     fixed = [x if type(x) is StandIn else np.array(x.payload if type(x) is Tensor else x) for x in operands]
     specs = [Spec(x.payload.shape, x.payload.dtype) if type(x) is StandIn else Spec(x.shape, x.dtype) for x in fixed]
@@ -269,10 +273,22 @@ def _into(line: OpLine, result: Any, out: np.ndarray) -> Any:
     return run_pieces if len(pieces) == len(calls) and all(i < last for _, i, _ in pieces) else run
 
 
+def _viewed(step: Any) -> tuple[Op, Any, Attrs]:
+    return step[0], step[1][0].payload, step[2]
+
+
+def _whole(line: OpLine, x: Any) -> Any:
+    """The operand of a line that an op takes reshaped; what the op takes if that is something else."""
+    made = {step[4][0]: step for step in line.steps if step[0].kind == "view"}
+    while (step := made.get(getattr(x, "name", ""))) is not None and _is_reshaped(*_viewed(step)):
+        x = step[1][0]
+    return x
+
+
 def _operands(line: OpLine, operands: Sequence[Any]) -> Callable[..., Any]:
     """``given(*arrays)``: the operands of the last op of a line but the first, in order and beside the first array."""
     tensors = [x for x in line.operands if type(x) is StandIn]
-    rest = operands[1:]
+    rest = [_whole(line, x) for x in operands[1:]]
     if all(any(x is z for z in tensors[1:]) for x in rest if type(x) is StandIn):
         if [id(x) for x in rest] == [id(x) for x in tensors[1:]]:
             return lambda x, *arrays: arrays

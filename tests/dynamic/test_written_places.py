@@ -220,3 +220,27 @@ def test_values_of_numbers_are_not_mixed_up():
         value = (0.0, -0.0, 1, True, 1.0)[call % 5]
         x[:, i] = value
         assert x[0, 1].numpy().tobytes() == np.float32(value).tobytes()
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("shape", [(30,), (5, 6), (2, 3, 5), ()])
+def test_put_writes_through_every_shape(shape, accumulate):
+    rng = np.random.default_rng(3)
+    x, n = rng.standard_normal(shape).astype(np.float32), 4 if shape else 1
+    places, values = rng.integers(0, x.size, (n, 2)), rng.standard_normal((2, n)).astype(np.float32)
+    wanted, t, i, v = x.copy(), tw.tensor(x), tw.tensor(places), tw.tensor(values)
+    for _ in range(OFTEN + 4):
+        if accumulate:
+            for at, value in zip(places.reshape(-1), values.reshape(-1), strict=True):
+                wanted.reshape(-1)[at] += value
+        else:
+            for at, value in zip(places.reshape(-1), values.reshape(-1), strict=True):
+                wanted.reshape(-1)[at] = value
+        assert t.put_(i, v, accumulate) is t
+        assert np.allclose(t.numpy(), wanted, rtol=1e-5)
+    if accumulate:
+        return
+    assert t.numpy().tobytes() == wanted.tobytes()
+    with pytest.raises(IndexError, match="out of"):
+        t.put_(i + x.size, v)
+    assert t.numpy().tobytes() == wanted.tobytes()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import dynamic  # noqa: F401  its ops name scalar functions
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays import sums
 from common.kernels.arrays.shared_parts import WHOLE
@@ -164,3 +165,24 @@ def test_fused_column_sum_recipe():
         out, scratch = np.empty(columns, "float32"), np.empty(sums.sum_cols_scratch(rows, columns), "float32")
         run(source, [x, out, scratch], [rows, columns])
         assert_same_bits(out, sums.sum_oracle((x * x).T))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bool", "int8", "int16", "int32"])
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@each("columns", range(1, 13))
+def test_rows_of_few_elements_have_the_bits_of_other_rows(kind, dtype, columns):
+    if kind in ("sum", "prod") and dtype not in DTYPES:
+        return
+    source = sums.few_rows_source(kind, np.dtype(dtype), columns)
+    if columns < 2 or columns > (4 if kind in ("sum", "prod") else 11):
+        assert source is None
+        return
+    rng = np.random.default_rng(columns)
+    x = rng.random((67, columns)) < 0.5 if dtype == "bool" else special_values(rng, (67, columns), dtype)
+    if np.dtype(dtype).kind == "f":
+        x[:9] = rng.choice(np.array([0.0, -0.0, np.inf, np.nan, 1e-45]), (9, columns))
+    found, wanted = np.empty(67, dtype), np.empty(67, dtype)
+    assert run(source, [x, found], (67, columns, WHOLE)) == 0
+    assert run(getattr(sums, f"{kind}_rows_source")(np.dtype(dtype)), [x, wanted], (67, columns, WHOLE)) == 0
+    assert_same_bits(found, wanted)
+    assert run(source, [x[:0], found[:0]], (0, columns, WHOLE)) == 0

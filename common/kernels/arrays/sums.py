@@ -75,7 +75,8 @@ from common.kernels.arrays.copying import buffer_dtype
 from common.kernels.arrays.shared_parts import in_parts
 
 __all__ = [
-    "EMPTY", "TILE", "extreme_dtype", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
+    "EMPTY", "TILE", "extreme_dtype", "few_rows_source", "max_cols_source", "max_rows_source", "min_cols_source",
+    "min_rows_source",
     "prod_cols_source", "prod_rows_source", "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
 ]  # fmt: skip
 
@@ -157,6 +158,33 @@ def max_rows_source(dtype: Any, apart: bool = False) -> str:
 def min_rows_source(dtype: Any, apart: bool = False) -> str:
     """Return the kernel ``out[r] = min(x[r, :])``; NaN if any is NaN, -0 below +0."""
     return _rows_source("min_rows", "row_min", np.dtype(dtype), apart, least=int(dtype != np.bool_))
+
+
+_FEW_JOINED = {
+    "sum": ("({} + {})", "({} + {}(0))", 4), "prod": ("({} * {})", "{}", 4),
+    "max": ("maximum({}, {})", "{}", 11), "min": ("minimum({}, {})", "{}", 11),
+}  # fmt: skip
+"""Per reduction what joins two elements, what one is before, and up to how many of a row are joined one by one."""
+
+
+def few_rows_source(kind: str, dtype: Any, columns: int) -> str | None:
+    """Return the kernel ``few_rows`` of a reduction of rows of few elements, in vectors of rows; None of longer ones.
+
+    The order is that of `common.kernels.arrays.fold_rows`: an element waits for the next but one.
+    """
+    kind_of, (join, leaf, most) = buffer_dtype(np.dtype(dtype)), _FEW_JOINED[kind]
+    if not 2 <= columns <= most:
+        return None
+    parts = [leaf.format(f"x[r * {columns} + {c}]", kind_of) for c in range(columns)]
+    while len(parts) > 2:
+        parts = [join.format(*parts[i : i + 3 : 2]) if i + 2 < len(parts) else parts[i] for i in (0, 1)] + parts[4:]
+    return f"""def few_rows(bufs, args):
+    x = buffer(bufs, 0, {kind_of})
+    out = buffer(bufs, 1, {kind_of})
+{in_parts(2, "args[0]", f"args[0] * {LANES}", "x")}    for r in range(low, high):
+        out[r] = {join.format(*parts)}
+    return 0
+"""
 
 
 def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -13,7 +13,7 @@ from common.core.int_arguments import integer
 from common.core.spec import numel
 from common.evaluate import kernels
 from common.ops.create.creation import zeros
-from common.ops.index.gather import scatter_add
+from common.ops.index.gather import put_zeros, scatter_add
 from common.ops.index.written_values import of_dtype, without_history
 from common.ops.math.arithmetic import zeros_like
 from common.ops.math.compare import clamp_max, eq, ge, le, logical_and, where
@@ -76,7 +76,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     else:
         given = without_history(weights)
         given = given if given.dtype == np.float32 else of_dtype(given, float64)
-    return scatter_add(zeros(size, dtype=given.dtype), 0, index, given)
+    return put_zeros(given, index, extent=size, dim=0)
 
 
 _MANY, _FEW = 1 << 14, 1 << 12

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations as subsets
-from itertools import combinations_with_replacement as multisets
+from math import comb
 from typing import Any
 
 import numpy as np
 
+from common.core.allocation import refuse_beyond_memory
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, integers
@@ -93,6 +93,19 @@ def cartesian_prod(*tensors: Any) -> Any:
     return stack([reshape(x, (-1,)) for x in meshgrid(*vectors, indexing="ij")], 1)
 
 
+def _chosen(n: int, r: int, repeated: bool) -> np.ndarray:
+    """All (number of subsets, r) places of n, in the order of `itertools.combinations`."""
+    refuse_beyond_memory("combinations", 8 * r * comb(n + r - 1 if repeated else n, r))
+    places = np.arange(n)[:, None]
+    for _ in range(r - 1):
+        first = places[:, -1] + (not repeated)
+        counts = n - first
+        begins = np.cumsum(counts) - counts
+        last = np.arange(counts.sum()) + np.repeat(first - begins, counts)
+        places = np.column_stack((np.repeat(places, counts, 0), last))
+    return places
+
+
 def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """All subsets of `r` elements of a vector, in the order of `itertools.combinations`.
 
@@ -126,10 +139,9 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise ArgumentError(f"Expect a non-negative number, but got {count}")
     if count == 0:
         return x[:0]
-    chosen = (multisets if with_replacement else subsets)(range(int(x.shape[0])), int(count))
     from common.tensor.create import lift
 
-    places = np.array(list(chosen), np.int64).reshape(-1, int(count))
+    places = _chosen(int(x.shape[0]), int(count), bool(with_replacement))
     return reshape(index_select(x, 0, lift(places.reshape(-1))), places.shape)
 
 
