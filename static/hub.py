@@ -1,6 +1,9 @@
 """Weights and models of local directories; the same functions in both engines."""
 
+from urllib.parse import urlparse as urlparse  # libraries import it from torch.hub
+
 from common.api.places import publish
 from common.tools.files.hub import FUNCTIONS
+from common.tools.files.hub import HASH_REGEX as HASH_REGEX
 
 __getattr__ = publish(__name__, FUNCTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from common.core import absent
@@ -13,7 +13,7 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("functional serialization", ""),
+    "": ("__config__ functional serialization", ""),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -24,7 +24,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "amp": ("autocast_mode grad_scaler", "amp"),
     "cuda": ("random", "cuda"),
-    "utils": ("hooks", "utils"),
+    "jit": ("annotations", "jit"),
+    "utils": ("dlpack hooks", "utils"),
     "utils.data": ("_utils distributed", "utils.data"),
     "utils.data._utils": ("collate", "utils.data"),
     "distributions": (
@@ -40,6 +41,10 @@ PLACES: dict[str, tuple[str, str]] = {
 
 #: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
 INNER: dict[str, tuple[str, str]] = {
+    "__config__": ("common.api.machine.build", "parallel_info show"),
+    "serialization": ("common.tools.files.save_load", "FILE_LIKE MAP_LOCATION"),
+    "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
+    "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
     "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
     "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),
@@ -51,17 +56,21 @@ INNER: dict[str, tuple[str, str]] = {
         "_ntuple _pair _quadruple _single _triple consume_prefix_in_state_dict_if_present",
     ),
     "nn.utils.stateless": ("common.nn.functional_call", "functional_call"),
+    "utils.dlpack": ("common.tensor.create", "from_dlpack to_dlpack"),
     "utils.hooks": ("common.tensor.hook_handles", "RemovableHandle"),
 }
 
 
 def _forward(own: str, target: str) -> Callable[[str], Any]:
     def module_getattr(name: str) -> Any:
+        if name == "__all__":  # of `from ... import *`
+            return list(sys.modules[target].__all__)
         if name.startswith("__"):
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
         source, names = INNER.get(own.partition(".")[2], ("", ""))
         if name in names.split():
-            return getattr(importlib.import_module(source), name)
+            found = getattr(importlib.import_module(source), name)
+            return boundary.published(found) if isinstance(found, FunctionType) else found
         if absent.why_there(own.partition(".")[2], name) is not None:
             absent.refuse(own, name)
         return getattr(sys.modules[target], name)

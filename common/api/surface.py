@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -131,7 +132,7 @@ PLAIN: dict[str, Any] = {
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "hub", "jit",
+    "distributions", "fft", "func", "fx", "hub", "jit",
     "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
     "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
 )  # fmt: skip
@@ -187,6 +188,8 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
             if (function := foreach.made(own, name)) is not None:
                 space[name] = function
                 return function
+        if name == "torch" and "." not in own:  # PyTorch is an attribute of itself, and libraries write torch.torch
+            return sys.modules[own]
         if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         return absent.refuse(own, name)

@@ -35,7 +35,7 @@ _OWN_FILES = "files are safetensors plus JSON and hold no code; {tw}.save and {t
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
-    "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "the tensor itself: it has __dlpack__",
+    "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "{tw}.utils.dlpack.to_dlpack",
     "get_device": "leave it out: everything is on the CPU",
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
@@ -100,6 +100,13 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
         "Attribute Error enable_onednn_fusion onednn_fusion_enabled export_opnames frontend interface isinstance "
         "mobile set_fusion_strategy strict_fusion",
+    ),
+    (
+        "fx",
+        "there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
+        "symbolic_trace Tracer Graph GraphModule CodeGen Interpreter Transformer Node Proxy ProxyableClassMeta "
+        "replace_pattern has_side_effect map_arg map_aggregate immutable_collections passes experimental proxy node "
+        "graph graph_module interpreter operator_schemas subgraph_rewriter traceback tensor_type PH annotate",
     ),
     (
         "onnx",
@@ -207,7 +214,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "monitor set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ rearrange "
      "NestedIOFunction reinforce T_destination "
-     "profiler BufferDict AVG SUM deterministic torch "
+     "profiler BufferDict AVG SUM deterministic "
      "return_types "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
      "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util"),

@@ -1,9 +1,9 @@
 """Modules of PyTorch that are absent here say why when they are imported, from the table of `common.core.absent`.
 
->>> import dynamic.fx
+>>> import dynamic.package
 Traceback (most recent call last):
 ...
-ModuleNotFoundError: no module 'dynamic.fx': there is no TorchScript and no FX; dynamic.function traces, ...
+ModuleNotFoundError: no module 'dynamic.package': there is no TorchScript and no FX; dynamic.function traces, ...
 """
 
 from __future__ import annotations

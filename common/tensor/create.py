@@ -172,12 +172,44 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return made.requires_grad_() if requires_grad else made
 
 
+class _Capsule:
+    """A capsule of DLPack as an object that gives it: numpy takes no bare one."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the CPU
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """The capsule of a tensor's memory, for libraries that do not take the tensor itself, in version 1.0.
+
+    Parameters
+    ----------
+    tensor : (...) tensor that requires no grad.
+
+    Raises
+    ------
+    ArgumentError : it is no tensor.
+    GradientError : a tensor that requires grad.
+    TraceError : a traced tensor, which has no memory yet.
+    """
+    if not hasattr(tensor, "__dlpack__"):
+        raise ArgumentError(f"to_dlpack(): a tensor is needed, not {type(tensor).__name__}")
+    return tensor.__dlpack__(max_version=(1, 0))  # without a version, what numpy makes of it cannot be written
+
+
 def from_dlpack(ext_tensor: Any) -> Any:
     """A tensor that shares the memory of another library's, through the DLPack protocol.
 
     Parameters
     ----------
-    ext_tensor : (...) an object with ``__dlpack__``, such as a torch.Tensor or a jax.Array, on the CPU.
+    ext_tensor : (...) an object with ``__dlpack__``, such as a torch.Tensor or a jax.Array, or a capsule that
+        ``__dlpack__()`` gave and nobody has used, on the CPU.
 
     Raises
     ------
@@ -188,12 +220,14 @@ def from_dlpack(ext_tensor: Any) -> Any:
     """
     if isinstance(ext_tensor, np.ndarray):
         return from_numpy(ext_tensor)
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise ArgumentError(f"expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     try:
         array = np.from_dlpack(ext_tensor)
     except TwingradError:
         raise  # of a tensor of ours, which says what it needs
-    except (BufferError, RuntimeError, TypeError) as error:
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # the last for a capsule that is used up
         raise ArgumentError(f"from_dlpack(): a {type(ext_tensor).__name__} cannot be shared: {error}") from error
     return _shared(array, "from_dlpack()")

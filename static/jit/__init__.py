@@ -4,13 +4,17 @@ As `jit` of PyTorch it also has `trace` and `script`, which call `function`.
 """
 
 from typing import TYPE_CHECKING, Any
+from typing import Final as Final
 
+from common.api.places import open_places
 from common.core import absent
 
 __all__ = [
     "ScriptModule", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load",
     "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
+
+open_places(__name__)
 
 if not TYPE_CHECKING:
 

@@ -144,7 +144,7 @@ def test_other_names_are_pythons_own_matter(engine, space):
 
 #: Modules of PyTorch that neither engine has, and what their imports say.
 ABSENT_MODULES = {
-    "fx": "there is no TorchScript", "ao.quantization": "there is no quantisation",
+    "package": "there is no TorchScript", "ao.quantization": "there is no quantisation",
     "nn.quantized.dynamic": "there is no quantisation", "sparse": "there are no sparse tensors",
     "distributed.fsdp": "there are no distributed programs", "distributed.tensor.parallel": "there are no distributed",
     "distributed.optim": "there are no distributed programs", "cuda.nccl": "there is no GPU",
@@ -171,7 +171,7 @@ def test_imports_of_what_pytorch_has_not_are_pythons_own_matter(engine):
     for name in ("nothing_of_that_name", "nn.nothing_of_that_name", "distributed.nothing_of_that_name"):
         with pytest.raises(ModuleNotFoundError, match=f"^No module named '{engine.__name__}.{name}'$"):
             importlib.import_module(f"{engine.__name__}.{name}")
-    assert importlib.util.find_spec(f"{engine.__name__}.fx") is None  # a question, not an import
+    assert importlib.util.find_spec(f"{engine.__name__}.package") is None  # a question, not an import
     assert importlib.util.find_spec(f"{engine.__name__}.nn") is not None
 
 

@@ -104,7 +104,7 @@ PAGES = {
         "Machine and precision", "what scripts of PyTorch ask of devices, back ends and precision", (),
         tuple(surface.SWITCHES),
         ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "mps", "multiprocessing",
-         "onnx", "version", "xpu"),
+         "fx", "onnx", "version", "xpu"),
     ),
 }  # fmt: skip
 
@@ -124,7 +124,7 @@ def modules(engine: Any) -> Iterator[tuple[str, Any]]:
     paths += [name for name in engine.__all__ if inspect.ismodule(getattr(engine, name)) and name not in paths]
     todo = [(path, importlib.import_module(f"{root}.{path}")) for path in paths]
     for path, module in todo:
-        if hasattr(module, "__all__"):
+        if "__all__" in vars(module):
             yield path, module
         for name in sorted({*dir(module), *getattr(module, "__all__", ())}):
             inner, below = getattr(module, name, None), f"{path}.{name}"

@@ -1,8 +1,10 @@
 """Arrays, scalars and memory of other libraries; tensors in files."""
 
+import importlib
 import json
 import operator
 import struct
+import typing
 
 import numpy as np
 import pytest
@@ -282,3 +284,53 @@ def test_dtypes_that_have_no_counterpart(tmp_path):
     with pytest.raises(ArgumentError, match="metadata are texts"):
         tw.save_file({"x": A}, tmp_path / "y", {"k": 1})
     assert not (tmp_path / "y").exists()
+
+
+@pytest.mark.parametrize("tw", [tw, static], ids=lambda e: e.__name__)
+def test_capsules_share_memory_and_are_used_once(tw):
+    space = importlib.import_module(f"{tw.__name__}.utils.dlpack")
+    x = tw.ones(3)
+    capsule = space.to_dlpack(x)
+    y = space.from_dlpack(capsule)
+    y[0] = 5
+    assert x.tolist() == [5, 1, 1]
+    with pytest.raises(ValueError, match="cannot be shared"):
+        space.from_dlpack(capsule)
+    with pytest.raises(ValueError, match="a tensor is needed, not list"):
+        space.to_dlpack([1.0])
+    with pytest.raises(RuntimeError, match="require gradient"):
+        space.to_dlpack(x.requires_grad_())
+
+
+@pytest.mark.parametrize("tw", [tw, static], ids=lambda e: e.__name__)
+def test_marks_of_symbolic_traces_change_nothing(tw):
+    def f(x):
+        return x * 2
+
+    assert tw.fx.wrap(f) is f
+    assert tw.fx.wrap("len") == "len"
+    with pytest.raises(ValueError, match="a function or its name is needed, not int"):
+        tw.fx.wrap(3)
+    with pytest.raises(AttributeError, match="there is no TorchScript and no FX"):
+        tw.fx.symbolic_trace  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["dynamic", "static"])
+def test_names_by_which_libraries_import(name):
+    """What timm, kornia, GPyTorch and PyG import from PyTorch's inner places."""
+    find = importlib.import_module
+    engine = find(name)
+    assert engine.torch is engine
+    assert find(f"{name}.jit").Final is typing.Final
+    assert find(f"{name}.jit.annotations").List is typing.List  # noqa: UP006
+    assert find(f"{name}.hub").HASH_REGEX.search("resnet18-5c106cde.pth").group(1) == "5c106cde"
+    assert find(f"{name}.hub").urlparse("https://a.b/c").path == "/c"
+    assert "numpy" in find(f"{name}.__config__").show()
+    assert "threads" in find(f"{name}.__config__").parallel_info()
+    assert find(f"{name}.serialization").MAP_LOCATION
+    assert set(find(f"{name}.distributions.transforms").__all__) >= {"Transform", "ExpTransform"}
+    engine.manual_seed(3)
+    drawn = find(f"{name}.distributions.utils")._standard_normal((2, 3), engine.float64, "cpu")
+    engine.manual_seed(3)
+    assert_same_bits(drawn, engine.randn(2, 3, dtype=engine.float64), "draws")
+    assert find(f"{name}.distributions.utils")._sum_rightmost(drawn, 2).shape == ()

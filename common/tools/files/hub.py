@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,9 @@ from urllib.parse import urlparse
 
 from common.core.errors import ArgumentError, MissingAttributeError, file_error
 from common.tools.files.save_load import load as load_file
+
+#: What of a file's name on the web is the beginning of its hash, in PyTorch.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 _chosen: list[str] = []
 

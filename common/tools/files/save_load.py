@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from common.tensor.leaf import Buffer, Parameter
 from common.tools.files.safetensors import arrays_of
 from common.tools.files.strict_json import parsed
 from common.tools.files.whole_file import whole_file
+
+#: Types of `f` and of `map_location`, as programs of PyTorch annotate them.
+FILE_LIKE = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 
 _KEY = "twingrad.structure"
 
