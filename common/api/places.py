@@ -41,7 +41,7 @@ PLACES: dict[str, tuple[str, str]] = {
 
 #: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
 INNER: dict[str, tuple[str, str]] = {
-    "__config__": ("common.api.machine.build", "parallel_info show"),
+    "__config__": ("common.api.machine.build_text", "parallel_info show"),
     "serialization": ("common.tools.files.save_load", "FILE_LIKE MAP_LOCATION"),
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
     "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),

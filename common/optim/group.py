@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.core.int_arguments import members
 from common.optim.execution import DEFAULTS
+from common.optim.member_changes import MemberList
 from common.tensor import boundary
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer
@@ -35,7 +38,7 @@ class ParameterGroup(MutableMapping[str, Any]):
     ----------
     numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
     fixed : all other options.
-    optimizer : weakly, the optimiser that makes the state of a term which an option brings in.
+    optimizer : weakly, the optimiser, which makes the state of what is new: a term, or other parameters.
     extra : further entries, which no update reads: those of `common.optim.execution`, and learning rate schedulers'.
 
     Raises
@@ -56,7 +59,7 @@ class ParameterGroup(MutableMapping[str, Any]):
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}
         self._structural, self._optional = structural, optional
-        self.optimizer: Callable[[], Any] | None = None
+        self.optimizer: ref[Any] | None = None
         self._whole: dict[str, tuple[bool, ...]] = {}
         self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
@@ -65,7 +68,9 @@ class ParameterGroup(MutableMapping[str, Any]):
                 if isinstance(x, np.ndarray):
                     raise ArgumentError(f"option {name!r} must be a number, not an array of shape {x.shape}")
             absent = name in optional and not isinstance(value, TensorBase) and value == 0
-            if name == "params" or name in structural or absent or not all(map(_is_number, parts)):
+            if name == "params":
+                self.fixed[name] = MemberList(value)
+            elif name in structural or absent or not all(map(_is_number, parts)):
                 self.fixed[name] = value
             else:
                 self.numbers[name] = tuple(_number(name, x) for x in parts)
@@ -73,6 +78,10 @@ class ParameterGroup(MutableMapping[str, Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "optimizer": None}  # a copy belongs to the copy of its optimiser
+
+    def belong(self, optimizer: ref[Any]) -> None:
+        """Give the group its optimiser."""
+        self.optimizer = self.fixed["params"].owner = optimizer
 
     def _note_kinds(self, name: str, parts: Any) -> None:
         """Remember which numbers of an option are ints."""
@@ -120,12 +129,11 @@ class ParameterGroup(MutableMapping[str, Any]):
 
     def _change_program(self, key: str, value: Any) -> None:
         """Take another value of an option that decides what the program is."""
-        if key == "params" or mode.replayed():
-            raise ArgumentError(
-                f"option {key!r} is part of the program: set it outside of traced functions"
-                if key != "params"
-                else "the parameters of a group stay: add others by add_param_group(), or make a new optimiser"
-            )
+        if mode.replayed():
+            raise ArgumentError(f"option {key!r} is part of the program: set it outside of traced functions")
+        if key == "params":
+            self.fixed[key][:] = [value] if isinstance(value, TensorBase) else members(value, "ParameterGroup", key)
+            return
         if key in self._optional and _is_number(value) and value != 0:
             self.numbers[key] = (_number(key, value),)
             del self.fixed[key]

@@ -155,8 +155,7 @@ class Optimizer(Minimizing, Hooked):
             )
         members = [x[1] if isinstance(x, tuple) else x for x in members]
         for p in members:
-            if not isinstance(p, TensorBase):
-                raise ArgumentError(f"optimizer can only optimize Tensors, but one of the params is {_kind(p)}")
+            _refuse_other(p)
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ArgumentError("can't optimize a non-leaf Tensor")
             if p in self.state:
@@ -170,17 +169,24 @@ class Optimizer(Minimizing, Hooked):
         if names:
             group.extra["param_names"] = names
         self.param_groups.append(group)
-        group.optimizer = ref(self)
+        group.belong(ref(self))
         self.make_state(group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for group in self.param_groups:
-            group.optimizer = ref(self)
+            group.belong(ref(self))
+
+    def note_members(self) -> None:
+        """A program has put other parameters into a group, or other state in place of theirs."""
+
+    def complete(self) -> None:
+        """Make the state that is missing since."""
 
     def make_state(self, group: ParameterGroup) -> None:
         """Make what the updates of a group need and its parameters do not have."""
         for p in group.params:
+            _refuse_other(p)
             make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
             state = self.state[p]
             for name, value in self.initial_state(group, _memory(p)).items():
@@ -263,6 +269,7 @@ class Optimizer(Minimizing, Hooked):
         StateError : state of another name or shape.
         """
         mapping(state_dict, "load_state_dict", "state_dict")
+        self.complete()
         state_dict = changed(self._before_loading, self, dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
@@ -329,8 +336,10 @@ def _memory(p: TensorBase) -> TensorBase:
     return p if isinstance(p.payload, np.ndarray) else Buffer(np.zeros(p.shape, p.dtype))
 
 
-def _kind(x: Any) -> str:
-    return type(x).__name__
+def _refuse_other(p: Any) -> None:
+    """Refuse what is no tensor among parameters."""
+    if not isinstance(p, TensorBase):
+        raise ArgumentError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
 
 
 def _copied(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from common.core.int_arguments import shown
 from common.optim.execution import execution
 from common.optim.fused_step import Active, FusedStep
 from common.optim.group import ParameterGroup, Update
+from common.optim.member_changes import States
 from common.optim.optimizer import Optimizer
 from common.tensor.base import TensorBase
 
@@ -36,6 +38,7 @@ class UpdateRule(Optimizer, ABC):
 
     elementwise = True
     makes_state = True
+    _incomplete = False
 
     def __init__(self, params: Any, defaults: dict[str, Any], how: Any = None) -> None:
         self._fused = FusedStep(f"{type(self).__name__}.step")
@@ -61,6 +64,32 @@ class UpdateRule(Optimizer, ABC):
         super().forget_programs()
         self._fused.forget()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "state":
+            super().__setattr__(name, value)
+            return
+        super().__setattr__(name, States(value, ref(self)))
+        self.note_members()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.state.belong(ref(self))
+
+    def note_members(self) -> None:
+        """See `Optimizer.note_members`: what is missing is made before the next step, which is a new program."""
+        self._incomplete = True
+        if "_groups" in self.__dict__:
+            self.forget_programs()
+
+    def complete(self) -> None:
+        """Make the state of parameters that have come without."""
+        if self._incomplete:
+            self.state.belong(ref(self))
+            with mode.activate_trace(None):  # a compiled step finds the state there
+                for group in self.param_groups:
+                    self.make_state(group)
+            self._incomplete = False
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
@@ -72,6 +101,7 @@ class UpdateRule(Optimizer, ABC):
         if closure is not None:
             with mode.GradSwitch(True):
                 loss = closure()
+        self.complete()
         trace = mode.current_trace()
         if trace is not None:
             trace.payload(self._groups)
