@@ -145,7 +145,7 @@ class AbstractTrace(OpenTrace):
         """Every branch runs once, see `common.control.branches.Choice.for_shapes`."""
         return choice.for_shapes()
 
-    def note_module(self, module: Any) -> None:
+    def note_module(self, module: Any, whole: bool = True) -> None:
         """Nothing: no program relies on it."""
 
     def note_alias(self, *tensors: Any, **how: Any) -> None:

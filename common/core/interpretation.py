@@ -136,8 +136,8 @@ class OpenTrace(Interpretation, Protocol):
     def run_choice(self, choice: Any) -> Any:
         """Branches, see `common.control.branches`."""
 
-    def note_module(self, module: Any) -> None:
-        """The program relies on attributes of a module that it has called."""
+    def note_module(self, module: Any, whole: bool = True) -> None:
+        """The program relies on a module that it has called; not `whole`, on the members whose tables it has read."""
 
     # ------------------------------------------------------------------ what no trace can know
 

@@ -59,7 +59,7 @@ class Linear(Module):
         DTypeError : `x` has another dtype than the weight.
         """
         try:  # a quarter of the time of a small layer is the way of an attribute to its table
-            parameters = self._parameters
+            parameters = self.__dict__["_parameters"]
             weight, bias = parameters["weight"], parameters["bias"]
         except KeyError:  # it is an attribute of another kind
             weight, bias = self.weight, self.bias

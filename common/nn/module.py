@@ -13,7 +13,7 @@ from common.core.pickling import FunctionHolder
 from common.nn.module_conversions import Convertible
 from common.nn.module_hooks import Hookable, as_registered, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
-from common.nn.tables import TABLES, Table, join
+from common.nn.tables import TABLES, Table, TableAttribute, join
 from common.nn.where import name_module
 from common.tensor.base import TensorBase
 from common.tensor.boundary import guards_itself, refuse
@@ -49,6 +49,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
     training: bool
     call_super_init = False
+    _parameters, _buffers, _modules = TableAttribute(), TableAttribute(), TableAttribute()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -121,6 +122,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 return found[name]
         if name in (computed := tables.get("_computed", ())):
             return computed[name](self)
+        if mode.tracing and "_modules" in tables and (trace := mode.current_trace()) is not None:
+            trace.note_module(self, whole=False)  # `hasattr` may have another answer later
         kind = type(self).__name__
         begun = "" if "_modules" in tables else f": {kind}.__init__ has to call super().__init__() first"
         none = f"{kind!r} object has no attribute {name!r}{begun}"
@@ -284,9 +287,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         for name, module in self.named_modules(None, prefix, remove_duplicate) if recurse else ((prefix, self),):
-            held = module.__dict__
             for table in tables:
-                for leaf_name, leaf in (held[table] if table in held else getattr(module, table)).items():
+                for leaf_name, leaf in getattr(module, table).items():
                     if leaf is not None and not (remove_duplicate and id(leaf) in seen):
                         seen.add(id(leaf))
                         yield join(name, leaf_name), leaf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import numpy as np
@@ -73,7 +73,7 @@ class UpdateRule(Optimizer, ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.state.belong(ref(self))
+        cast(States, self.state).belong(ref(self))
 
     def note_members(self) -> None:
         """See `Optimizer.note_members`: what is missing is made before the next step, which is a new program."""
@@ -84,7 +84,7 @@ class UpdateRule(Optimizer, ABC):
     def complete(self) -> None:
         """Make the state of parameters that have come without."""
         if self._incomplete:
-            self.state.belong(ref(self))
+            cast(States, self.state).belong(ref(self))
             with mode.activate_trace(None):  # a compiled step finds the state there
                 for group in self.param_groups:
                     self.make_state(group)

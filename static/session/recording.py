@@ -308,5 +308,5 @@ class GraphTrace(Trace):
         if isinstance(x, GraphTensor):
             super().refuse_data(x)
 
-    def note_module(self, module: Any) -> None:
+    def note_module(self, module: Any, whole: bool = True) -> None:
         """Nothing: a graph is what was built, whatever modules say later."""

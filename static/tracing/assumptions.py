@@ -15,7 +15,7 @@ from common.core import mode
 from common.core.dtypes import default_changed, default_float
 from common.core.numerics import flushes
 from common.nn.module_hooks import of_all
-from common.nn.tables import held
+from common.nn.tables import held, within
 from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Facts:
 
     def __init__(self) -> None:
         self._modules: dict[int, tuple[Module, dict[str, Any]]] = {}
+        self._read: dict[int, Module] = {}
         self._below: list[tuple[Module, dict[str, Any]]] = []
         self._tensors: list[tuple[TensorBase, bool]] = []
         self.uncounted: list[tuple[TensorBase, bool]] = []
@@ -38,9 +39,12 @@ class Facts:
         self._default = default_float()
         self._flushed = flushes()
 
-    def note_module(self, module: Module) -> None:
-        """The program has called a module, or read its parameters or modules."""
-        self._modules[id(module)] = module, {}
+    def note_module(self, module: Module, whole: bool = True) -> None:
+        """The program has called a module or read an attribute; not `whole`, asked for its members."""
+        if whole:
+            self._modules.setdefault(id(module), (module, {}))
+        else:
+            self._read.setdefault(id(module), module)
 
     def note_tensor(self, x: TensorBase) -> None:
         """The program has captured a tensor."""
@@ -49,7 +53,7 @@ class Facts:
     @property
     def has_modules(self) -> bool:
         """Whether the program has called modules."""
-        return bool(self._modules)
+        return bool(self._modules or self._read)
 
     @property
     def has_gradients(self) -> bool:
@@ -65,9 +69,10 @@ class Facts:
         """
         for module, attributes in self._modules.values():
             attributes.update(_attributes(module))
-        seen: set[Any] = set()
-        below = [m for module, _ in self._modules.values() for _, m in module.named_modules(seen)]
-        self._below = [(m, held(m)) for m in below if id(m) not in self._modules]
+        seen: set[int] = set()
+        below = [m for module, _ in self._modules.values() for m in within(module, seen)]
+        members = {id(m): m for m in below} | self._read
+        self._below = [(m, held(m)) for i, m in members.items() if i not in self._modules]
         tensors = (*self._tensors, *self.uncounted) if differentiates else ()
         owners = (*(m for m, _ in self._modules.values()), *(x for x, _ in tensors), None)
         self._hooks = [(owner, _hooks(owner)) for owner in owners]

@@ -166,9 +166,9 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         """A tracer without history."""
         return Tracer(value, self)
 
-    def note_module(self, module: Module) -> None:
-        """Note that the program has called a module, or read what it holds: it relies on its attributes."""
-        self.facts.note_module(module)
+    def note_module(self, module: Module, whole: bool = True) -> None:
+        """Note what the program relies on: all attributes of a module that it has called, or the members it has."""
+        self.facts.note_module(module, whole)
 
     def note_alias(self, alias: Tracer, x: Any, same: bool = False, shows: Callable[[], bool] | None = None) -> None:
         """Note that `x` and `alias` show one memory in the eager engine, while both live.

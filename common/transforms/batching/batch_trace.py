@@ -353,10 +353,10 @@ class BatchTrace(OpenTrace):
 
     map_function = batch_calls.map_function
 
-    def note_module(self, module: Any) -> None:
-        """Note that a module is called."""
+    def note_module(self, module: Any, whole: bool = True) -> None:
+        """Note that a module is called, or its members are read."""
         if self.outer is not None:
-            self.outer.note_module(module)
+            self.outer.note_module(module, whole)
 
     # ------------------------------------------------------------------ what no example knows
 
