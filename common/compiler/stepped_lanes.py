@@ -61,10 +61,40 @@ class SteppedLanes(LaneMemory):
                 first = self.write("add", INT64, base, constant(stored[0] - place.beside, INT64))
                 vectors = self._put_together(kind, [late[beside] for beside in stored])
                 self._store_window(container, kind, first, vectors, step, all_of_it=True)
-        else:
-            lanes.taken.pop((kind.slot, place.text, place.beside, lanes.width), None)
+            return
+        lanes.taken.pop((kind.slot, place.text, place.beside, lanes.width), None)
+        if lanes.mask:
             vectors = [self._among(kind, text, step, j) for j in range(step)]
             self._store_window(container, kind, base, vectors, step, all_of_it=False)
+            return
+        self.close += 1
+        run, late = _run(stored, place.beside), lanes.late_stores.setdefault(kind.slot, {})
+        late[place.beside] = text
+        if all(beside in late for beside in run):
+            first = self.write("add", INT64, base, constant(run[0] - place.beside, INT64))
+            self._store_parts(container, kind, first, [late[beside] for beside in run], step)
+
+    def _store_parts(
+        self, container: Register, kind: ArrayKind, first: Register, columns: list[str], step: int
+    ) -> None:
+        """Write columns that lie side by side, 1, 2, 4 or 8 of them: a part of each row by a store of its own.
+
+        A vector with a mask for what lies in between takes Zen 4 some 50 cycles.
+        """
+        assert self._lanes is not None
+        width, one, count = self._lanes.width, storage(kind.dtype), len(columns)
+        vectors, access = self._put_together(kind, columns), self._access(kind)
+        for lane in range(width):
+            vector, start = divmod(lane * count, width)
+            of = f"<{width} x {one}> {vectors[vector]}"
+            if count == 1:
+                part = f"{one} {self.register(f'extractelement {of}, i64 {start}')}"
+            else:
+                chosen = ", ".join(f"i32 {i}" for i in range(start, start + count))
+                part = self.register(f"shufflevector {of}, <{width} x {one}> poison, <{count} x i32> <{chosen}>")
+                part = f"<{count} x {one}> {part}"
+            address = self.element(container, self.write("add", INT64, first, constant(lane * step, INT64)))
+            self.line(f"store {part}, ptr {address}{access}")
 
     def _reaches(self, kind: ArrayKind) -> bool:
         """Whether vectors reach as far as the lanes do; under a mask that has to be one that the processor has."""
@@ -242,6 +272,20 @@ def _in_order(accesses: list[tuple[int, int, bool]]) -> Places:
     times = Counter(beside for beside, _, stores in accesses if stores)
     stored = sorted(times) if times and max(times.values()) == 1 else []
     return Places(tuple(sorted({beside for beside, _, stores in accesses if not stores})), tuple(stored))
+
+
+def _run(stored: Iterable[int], beside: int) -> list[int]:
+    """The places that follow each other with one of them, as many as a power of two."""
+    known = set(stored) | {beside}
+    start = beside
+    while start - 1 in known:
+        start -= 1
+    run = [start]
+    while run[-1] + 1 in known:
+        run.append(run[-1] + 1)
+    while beside not in (part := run[: 1 << (len(run).bit_length() - 1)]):
+        run = run[len(part) :]
+    return part
 
 
 def _window(besides: Iterable[int], beside: int, step: int) -> list[int]:

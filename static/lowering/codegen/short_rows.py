@@ -130,6 +130,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int,
     sizes = [] if written.is_run else [n for n in written.tail if type(n) is not int]
     certain = {nest.argument(n): hint(n) for n in [*(sizes or [written.inner]), *written.bounds]}
     own = _ShortNest(written, nest)
+    certain |= {nest.argument(step): hint(step) for step in own.close_steps()}
     return certain, own.in_tiles(build(written.group, written.escaping, part=own).kernel.body)
 
 
@@ -170,6 +171,17 @@ class _ShortNest(InnerNest):
         self.written = written
         self.read: dict[str, tuple[Place, str]] = {}
         self.made: dict[str, tuple[Place, str]] = {}
+
+    def close_steps(self) -> list[Any]:
+        """The sizes by which rows that are read or written lie a few places apart: from now on numbers in the text."""
+        found = []
+        for item in self.written.items:
+            for access in item.accesses if item.window is None else [*item.accesses, item.window]:
+                step = self.strides(access.strides)[1]
+                if 2 <= hint(step) <= CLOSE and size_key(step) not in self.known:
+                    self.known[size_key(step)] = hint(step)
+                    found += [] if type(step) is int else [step]
+        return found
 
     def size(self, value: Any) -> str:
         """The name of a size; small numbers are numbers in the text."""
