@@ -153,8 +153,9 @@ class LaneMemory(Expressions):
     def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
         """The elements at places that are data.
 
-        No processor gathers what is shorter than four bytes: it is loaded lane by lane. Instead of a branch per lane, a
-        lane that the mask leaves out loads something else, the first of the buffers' addresses.
+        No processor gathers what is shorter than four bytes, and LLVM lets few gather anything else: elements are
+        loaded lane by lane. Instead of a branch per lane, a lane that the mask leaves out loads something else, the
+        first of the buffers' addresses.
         """
         lanes = self._lanes
         assert lanes is not None
@@ -164,7 +165,7 @@ class LaneMemory(Expressions):
         address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
         mask = lanes.mask or "splat (i1 true)"
-        if lanes.mask and kind.dtype.itemsize < 4:
+        if lanes.mask and (kind.dtype.itemsize < 4 or not self.whole):
             several, mask = f"<{lanes.width} x ptr>", "splat (i1 true)"
             one = self.register(f"insertelement {several} poison, ptr %bufs, i64 0")
             splat = f"<{lanes.width} x i32> zeroinitializer"
