@@ -263,3 +263,15 @@ def test_rolled_rows_are_not_turned(columns):
         for width in (columns, columns + 1, columns + 20):
             (x,) = arrays((n, width))
             assert_all_same_bits(compiled(x), wide(dynamic)(x), f"{n, width}")
+
+
+def test_rows_from_a_certain_row_on_are_read_where_they_begin():
+    """How far a step is and where it begins may both stand in the text, and each column is further on."""
+
+    (x,) = arrays((33, 5))
+
+    def turned(tw):
+        held = tw.nn.Parameter(tw.tensor(x))  # of a size that is part of the program
+        return tw.function(lambda y: (tw.cat((held[2:], held[:2])) + y, held[3:] * held[:-3], held[2:].sum(1)))
+
+    assert_all_same_bits(turned(static)(np.float32(2)), turned(dynamic)(np.float32(2)), "held")
