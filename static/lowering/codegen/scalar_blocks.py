@@ -111,7 +111,7 @@ def blocks(parts: Apart, slots: Mapping[str, str], carry: Statements, backwards:
         if text not in bases:
             bases[text] = text if text == "first" else f"e{len(bases)}"
             begin.append(Let(bases[text], text)) if text != "first" else None
-        return Place(place.buffer, bases[text], "c", place.step)
+        return Place(place.buffer, bases[text], "c", place.step, place.beside)
 
     kept = parts.kept
     within = {name: Place(slots[name], "start", "row") for name in kept}

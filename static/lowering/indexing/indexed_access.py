@@ -105,7 +105,7 @@ class Indexed:
         for which, (_, step) in enumerate(_dimensions(item)):
             index = self.row_index(item, loop, which)
             terms.append(index if is_literal(step, 1) else f"{index} * {self.nest.size(step)}")
-        return Place(place.buffer, self.named(item, " + ".join(terms), loop), place.var, place.step)
+        return Place(place.buffer, self.named(item, " + ".join(terms), loop), place.var, place.step, place.beside)
 
     def row_index(self, item: Item, loop: list[Any], which: int = 0) -> str:
         """The name of an index, from the beginning."""
