@@ -174,8 +174,8 @@ class Nest:
         outer, inner = self.strides(access.strides)
         name = self.slot(access.buffer if part is None else part)
         if type(inner) is int and 1 < inner <= CLOSE and type(access.offset) is int:  # places of one base are a window
-            beside = str(access.offset) if access.offset else ""
-            return Place(name, self.base(0, outer, rows), column, str(inner), beside)
+            terms = self.base(0, outer, rows), str(access.offset) if access.offset else ""
+            return Place(name, " + ".join(filter(None, terms)), column, str(inner))
         base = self.base(access.offset, outer, rows)
         if is_literal(inner, 0):
             return Place(name, base)

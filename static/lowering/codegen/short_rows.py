@@ -204,7 +204,7 @@ class _ShortNest(InnerNest):
         if not j:
             return place
         if place.var:
-            return Place(place.buffer, place.base, place.var, place.step, str(int(place.beside or 0) + j))
+            return Place(place.buffer, place.base, place.var, place.step, str(j))
         return Place(place.buffer, f"{place.base} + {j}" if place.base else str(j))
 
     def _turned(self, tiles: dict[str, tuple[Place, str]], place: Place, buffer: ArrayBuffer, j: int) -> Place:
