@@ -10,14 +10,13 @@ from common.control.iterate import scan
 from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
+from common.nn import ctc_kernel
 from common.nn import functions as F
+from common.nn.ctc_kernel import NEVER
 from common.nn.losses import _Loss
 from common.nn.sequences import numbers
 from common.ops.index.advanced_keys import along
 from common.tensor.create import lift, operand
-
-#: The logarithm of a probability of 0: finite, so that no gradient is nan, and far below every sum of logarithms.
-NEVER = -1e30
 
 
 def ctc_loss(
@@ -112,7 +111,11 @@ def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int)
         new = F.logsumexp(F.stack((reached, behind, skipped)), 0) + now
         return F.where((t < frames).unsqueeze(1), new, reached), ()
 
-    last, _ = scan(step, start, (emitted, along(time, 0)))
+    def run(emitted: Any) -> Any:
+        return scan(step, start, (emitted, along(time, 0)))[0]
+
+    one_kernel = ctc_kernel.is_one_kernel(emitted, skips, frames, start)
+    last = ctc_kernel.last_reached(emitted, skips, frames, start, run) if one_kernel else run(emitted)
     ends = F.gather(last, 1, (2 * labels).unsqueeze(1))
     before = F.gather(last, 1, F.clamp(2 * labels - 1, min=0).unsqueeze(1))
     before = F.where((labels > 0).unsqueeze(1), before, NEVER)
