@@ -10,7 +10,7 @@ from common.core.aliases import older_reduction
 from common.core.errors import ArgumentError
 from common.nn import functions as F
 from common.nn.module import Module
-from common.tensor.leaf import Buffer
+from common.nn.module_state import as_buffer
 
 #: PyTorch's order of a loss's arguments, with those that `reduction` has replaced; of others it is `_PLAIN`.
 _PLAIN = "size_average reduce reduction"
@@ -61,7 +61,7 @@ class _Loss(Module):
     def _hold(self, **weights: Any) -> None:
         """Keep weights by name; None for none."""
         for name, weight in weights.items():
-            setattr(self, name, weight if weight is None or isinstance(weight, Buffer) else Buffer(weight))
+            self.register_buffer(name, weight if weight is None else as_buffer(weight))
 
 
 class _WeightedLoss(_Loss):

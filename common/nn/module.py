@@ -165,7 +165,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
 
         Parameters
         ----------
-        name, tensor : None keeps the place for one.
+        name, tensor : None keeps the place for one; of what requires grad the tensor itself, so that gradients pass.
         persistent : whether `state_dict` has it.
 
         Raises

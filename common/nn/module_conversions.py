@@ -24,6 +24,9 @@ class Convertible:
 
         def _leaves(self, prefix: str) -> Iterator[tuple[str, Any]]: ...
 
+        def modules(self) -> Iterator[Any]:
+            """See `Module`."""
+
     def to(
         self: C,
         *args: Any,
@@ -55,6 +58,9 @@ class Convertible:
         for _, leaf in self._leaves(""):
             if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
                 leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
+        for module in self.modules():
+            recorded = {name: x for name, x in module._buffers.items() if x is not None and not isinstance(x, Leaf)}
+            module._buffers.update({name: x.to(wanted) for name, x in recorded.items() if x.dtype.kind == "f"})
         return self
 
     def share_memory(self: C) -> C:

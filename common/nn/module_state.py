@@ -127,7 +127,7 @@ class Stateful:
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Put the state of this module alone into `destination`; subclasses of public programs save otherwise."""
         for name, leaf in self._own_state():
-            destination[prefix + name] = leaf if keep_vars or not isinstance(leaf, Leaf) else sharing(leaf)
+            destination[prefix + name] = leaf if keep_vars else _without_history(leaf)
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -334,13 +334,28 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
+def as_buffer(value: Any) -> Any:
+    """A buffer with the elements of an array or tensor; a tensor that requires grad itself, so that gradients pass."""
+    return value if isinstance(value, Buffer) or _is_recorded(value) else Buffer(value)
+
+
+def _is_recorded(x: Any) -> bool:
+    return isinstance(x, TensorBase) and isinstance(x.payload, np.ndarray) and x.requires_grad
+
+
+def _without_history(x: Any) -> Any:
+    if isinstance(x, Leaf):
+        return sharing(x)
+    return x.detach() if _is_recorded(x) else x
+
+
 def converted(name: str, value: Any, what: str) -> Any:
     """A value for the place of something that is registered."""
     if value is None:
         return None
     if what == "buffer":
         if isinstance(value, (TensorBase, np.ndarray)):
-            return value if isinstance(value, Buffer) else Buffer(value)
+            return as_buffer(value)
         wanted = "Tensor or None required"
         raise ArgumentError(f"cannot assign {type(value).__name__!r} object to buffer {name!r} ({wanted})")
     wanted = "Parameter" if what == "parameter" else "nn.Module"
