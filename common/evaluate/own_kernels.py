@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
 
@@ -89,14 +90,26 @@ def _crossed(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> 
     return _small("crossed", shape, dtype, prod(shape[:dim]), prod(shape[dim + 1 :]))
 
 
-def _bordered(name: str, sign: int) -> Callable[..., OwnKernel]:
-    def made(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel:
-        (shape,), dim, before, after = shapes, attrs["dim"], attrs["before"], attrs["after"]
-        found = (*shape[:dim], shape[dim] + sign * (before + after), *shape[dim + 1 :])
-        size = min(shape[dim], found[dim])
-        return _small(name, found, dtype, prod(shape[:dim]), size, prod(shape[dim + 1 :]), before, after)
+def _reflected(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    """Of borders in up to three dimensions in a row; those behind them count as one."""
+    (shape,), befores = shapes, attrs["befores"]
+    found = tuple(map(sum, zip(befores, shape, attrs["afters"], strict=True)))
+    padded = [i for i, (n, m) in enumerate(zip(shape, found)) if n != m]
+    first, end = padded[0], padded[-1] + 1
+    walks = list(zip(shape[first:end], befores[first:end], found[first:end]))
+    inner = prod(shape[end:])
+    walks += [(inner, 0, inner)] * (inner != 1)
+    if len(walks) > 3:
+        return None
+    walks = [(1, 0, 1)] * (3 - len(walks)) + walks
+    return _small("reflected", found, dtype, prod(shape[:first]), *chain.from_iterable(walks))
 
-    return made
+
+def _unreflected(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (shape,), dim, before, after = shapes, attrs["dim"], attrs["before"], attrs["after"]
+    size, inner = shape[dim] - before - after, prod(shape[dim + 1 :])
+    found = (*shape[:dim], size, *shape[dim + 1 :])
+    return _small("unreflected", found, dtype, prod(shape[:dim]), size, inner, before, after)
 
 
 def _others(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
@@ -157,9 +170,9 @@ def _put(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnK
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
     "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
-    "reflected": _bordered("reflected", 1), "rolled": _rolled, "shuffled": _shuffled, "unshuffled": _unshuffled,
-    "unreflected": _bordered("unreflected", -1), "window_put": _put,
+    "rolled": _rolled, "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _unreflected,
+    "reflected": _reflected, "window_put": _put,
 }  # fmt: skip
 """What makes the kernel of each name, of shapes, dtype and attributes."""
-_KINDS = {"middle": "fiu", "rolled": "fiu"}
+_KINDS = {"middle": "fiu", "reflected": "fiu", "rolled": "fiu"}
 """Kinds of dtypes that a kernel takes, where these are not floats alone."""

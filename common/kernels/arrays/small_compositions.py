@@ -9,7 +9,8 @@ kernel                buffers        args                           result
 ``gated``             x, out         outer, half of size * inner    first half times sigmoid of the second
 ``gated_slopes``      g, x, out      the same                       its gradient
 ``crossed``           a, b, out      outer, inner                   cross products of 3 components
-``reflected``         x, out         outer, size, inner, l, r       x with l and r reflected elements before and after
+``reflected``         x, out         outer, (size, l, whole) x 3    x with l reflected elements before it, and others
+                                                                    after it, in three dimensions
 ``unreflected``       g, out         outer, size, inner, l, r       the sum of what each element of x has become
 ``kronecker``         a, b, out      m, n, p, q                     the blocks a[i, j] b of (m, n) and (p, q)
 ``shuffled``          x, out         images, r, h, w                (r, r, h, w) of each as (h r, w r)
@@ -77,22 +78,31 @@ def _crossed(dtype: Any) -> str:
 
 
 def _reflected(dtype: Any) -> str:
+    def place(i: str, n: str) -> str:
+        """The element that stands at a place before, among or after n elements."""
+        return f"-{i} if {i} < 0 else {i} if {i} < {n} else 2 * {n} - 2 - {i}"
+
     return f"""{_head("reflected", dtype, "x")}
-    size = args[1]
-    inner = args[2]
-    l = args[3]
-    whole = size + l + args[4]
+    outer = args[1]
+    rows = args[4]
+    n = args[7]
+    l = args[8]
+    whole = args[9]
     for o in range(args[0]):
-        p = o * size * inner
-        q = o * whole * inner
-        for i in range(size * inner):
-            out[q + l * inner + i] = x[p + i]
-        for j in range(l):
-            for i in range(inner):
-                out[q + j * inner + i] = x[p + (l - j) * inner + i]
-        for j in range(args[4]):
-            for i in range(inner):
-                out[q + (l + size + j) * inner + i] = x[p + (size - 2 - j) * inner + i]
+        for d in range(args[3]):
+            i = d - args[2]
+            i = {place("i", "outer")}
+            for h in range(args[6]):
+                j = h - args[5]
+                j = {place("j", "rows")}
+                p = ((o * outer + i) * rows + j) * n
+                q = ((o * args[3] + d) * args[6] + h) * whole
+                for k in range(n):
+                    out[q + l + k] = x[p + k]
+                for k in range(l):
+                    out[q + k] = x[p + l - k]
+                for k in range(whole - n - l):
+                    out[q + l + n + k] = x[p + n - 2 - k]
     return 0
 """
 
@@ -189,7 +199,8 @@ def _others(dtype: Any) -> str:
 
 SOURCES: dict[str, Callable[[Any], str]] = {
     "kronecker": _kronecker,
-    "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed, "reflected": _reflected,
+    "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed,
+    "reflected": _reflected,
     "unreflected": _unreflected, "others": _others, "rolled": _rolled, "shuffled": _shuffled,
     "unshuffled": partial(_shuffled, back=True),
 }  # fmt: skip

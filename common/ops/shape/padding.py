@@ -75,11 +75,6 @@ def _mirrored(x: Any, dim: int, size: Any, left: bool) -> Any:
     return reverse_(_part(x, dim, 1 if left else x.shape[dim] - 1 - size, size), dims=(dim,))
 
 
-def _reflected(x: Any, *, dim: int, before: int, after: int) -> Any:
-    parts = [_mirrored(x, dim, before, True)] if before else []
-    return cat([*parts, x, *([_mirrored(x, dim, after, False)] if after else [])], dim)
-
-
 def _unreflected(x: Any, *, dim: int, before: int, after: int) -> Any:
     n = x.shape[dim] - before - after
     total = _part(x, dim, before, n)
@@ -89,26 +84,8 @@ def _unreflected(x: Any, *, dim: int, before: int, after: int) -> Any:
         total = total + (_constant(turned, pairs, 0) if size else 0.0)
     return total
 
-
-unreflected_: Op = composite(
-    "unreflected", _unreflected,
-    (lambda g, dim, before, after: reflected_(g, dim=dim, before=before, after=after),), inputs=("x",),
-    samples=join(one(6, dim=0, before=1, after=2), one(2, 6, 3, dim=1, before=2, after=0)), reduce="unreflected",
-    doc="The gradient of reflected: the sum of what each element has become.",
-)  # fmt: skip
-
-reflected_: Op = composite(
-    "reflected", _reflected,
-    (lambda g, dim, before, after: unreflected_(g, dim=dim, before=before, after=after),), inputs=("x",),
-    samples=join(one(4, dim=0, before=1, after=2), one(2, 4, 3, dim=1, before=2, after=0)), reduce="reflected",
-    node_name="ReflectionPad", doc="x with reflections of elements before and after it along a dimension.",
-)  # fmt: skip
-
-
 def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
     """`x` with borders along one dimension; both are made of the whole of `x`, circular ones of the cropped part."""
-    if mode == "reflect" and x.dtype.kind == "f" and before >= 0 and after >= 0 and (before or after):
-        return reflected_(x, dim=dim, before=before, after=after)
     pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
     part = _crop(x, pairs) if before < 0 or after < 0 else x
     if mode == "circular":
@@ -129,6 +106,39 @@ def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
     if after > 0:
         parts.append(border(after, False))
     return cat(parts, dim) if len(parts) > 1 else parts[0]
+
+
+def _reflected(x: Any, *, befores: Any, afters: Any) -> Any:
+    for dim in reversed(range(x.ndim)):
+        if befores[dim] or afters[dim]:
+            x = _border(x, dim, befores[dim], afters[dim], "reflect")
+    return x
+
+
+def _unreflected_everywhere(g: Any, befores: Any, afters: Any) -> Any:
+    for dim, (before, after) in enumerate(zip(befores, afters, strict=True)):
+        if before or after:
+            g = unreflected_(g, dim=dim, before=before, after=after)
+    return g
+
+
+def _reflected_along(g: Any, dim: int, before: Any, after: Any) -> Any:
+    befores, afters = (tuple(n if i == dim else 0 for i in range(g.ndim)) for n in (before, after))
+    return reflected_(g, befores=befores, afters=afters)
+
+
+unreflected_: Op = composite(
+    "unreflected", _unreflected, (_reflected_along,), inputs=("x",),
+    samples=join(one(6, dim=0, before=1, after=2), one(2, 6, 3, dim=1, before=2, after=0)), reduce="unreflected",
+    doc="The gradient of reflected along a dimension: the sum of what each element has become.",
+)  # fmt: skip
+
+reflected_: Op = composite(
+    "reflected", _reflected, (_unreflected_everywhere,), inputs=("x",),
+    samples=join(one(4, befores=(1,), afters=(2,)), one(2, 4, 3, befores=(0, 2, 0), afters=(0, 0, 0))),
+    reduce="reflected", node_name="ReflectionPad",
+    doc="x with reflections of elements before and after it in each dimension.",
+)  # fmt: skip
 
 
 def _check(shape: Any, dim: int, before: Any, after: Any, mode: str) -> None:
@@ -216,10 +226,15 @@ def _padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
         return _constant(x, pairs, number)
     if value is not None and value != 0:
         raise ArgumentError(f'Padding mode "{mode}" doesn\'t take in value argument, got {value!r}')
+    if mode == "reflect" and all(before >= 0 and after >= 0 for before, after in pairs) and any(map(any, pairs)):
+        return reflected_(x, befores=tuple(a for a, _ in pairs), afters=tuple(b for _, b in pairs))
     y = x
     for dim in reversed(range(x.ndim)):
         before, after = pairs[dim]
-        y = _border(y, dim, before, after, mode)
+        if mode == "reflect" and before >= 0 and after >= 0 and (before or after):
+            y = _reflected_along(y, dim, before, after)
+        else:
+            y = _border(y, dim, before, after, mode)
     return clone(y) if y is x else y
 
 
