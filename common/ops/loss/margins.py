@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from common.core import mode
 from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.index.advanced_keys import along
@@ -15,7 +18,11 @@ from common.ops.math.compare import clamp_min, eq, logical_and, lt, minimum, ne,
 from common.ops.reduce.reductions import sum
 from common.ops.reduce.scans import cumsum
 from common.ops.reduce.truth import any
+from common.ops.shape.slices import slice_
 from common.ops.shape.view import reshape, unsqueeze
+
+_MANY = 1 << 17
+"""Terms of a loss from which on looking at the labels pays."""
 
 
 def multi_margin_loss(
@@ -100,6 +107,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     _refuse_no_ints("multilabel_margin_loss", target)
     refuse("multilabel_margin_loss", input)
     x, t = (unsqueeze(input, 0), unsqueeze(target, 0)) if input.ndim == 1 else (input, target)
+    t = t if (most := _most_labels(t)) is None else slice_(t, starts=(0, 0), sizes=(t.shape[0], most), steps=(1, 1))
     valid = eq(cumsum(lt(t, 0), 1), 0)
     safe = where(valid, t, 0)
     named = any(logical_and(eq(unsqueeze(safe, 2), along(x.shape[1], 0)), unsqueeze(valid, 2)), 1)
@@ -107,6 +115,14 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     counted = logical_and(unsqueeze(valid, 2), unsqueeze(eq(named, False), 1))
     losses = sum(where(counted, terms, 0), (1, 2)) / x.shape[1]
     return reduced(reshape(losses, ()) if input.ndim == 1 else losses, reduction)
+
+
+def _most_labels(t: Any) -> int | None:
+    """How many of a row's places can name a class, where that is known; further terms are zeros and change no sum."""
+    if mode.tracing or t.shape[0] * t.shape[1] ** 2 <= _MANY:
+        return None
+    ends = np.asarray(t.payload) < 0
+    return max(int(np.where(ends.any(1), ends.argmax(1), t.shape[1]).max()), 1)
 
 
 def triplet_margin_with_distance_loss(
