@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import Op
 from common.core.sizes import same
@@ -16,7 +19,11 @@ from common.ops.linalg.matmul import matmul
 from common.ops.math.compare import eq, where
 from common.ops.reduce.norms import norm, norm_
 from common.ops.reduce.reductions import sum_
-from common.ops.shape.view import unsqueeze
+from common.ops.shape.view import reshape, unsqueeze
+from common.tensor.create import lift
+
+_MANY = 1 << 17
+"""Elements of differences of all pairs of rows from which on storing none of them pays."""
 
 
 def _differences(a: Any, b: Any) -> Any:
@@ -160,7 +167,14 @@ def pdist(x: Any, p: Any = 2.0) -> Any:
     require_number(p, "pdist")
     if p < 0:
         raise ArgumentError("pdist only supports non-negative p values")
-    first, second = triu_indices(x.shape[0], x.shape[0], 1)
+    n, k = x.shape
+    if p == 2 and not mode.tracing and n * n * k > _MANY and not x._requires_grad and x.dtype.kind == "f":
+        from common.kernels.arrays import distances
+
+        if distances.serves(n, k, x.dtype.itemsize):  # all pairs by one kernel, without their differences
+            places = np.flatnonzero(np.triu(np.ones((n, n), bool), 1))
+            return index_select(reshape(distances_(x, x), (n * n,)), 0, lift(places))
+    first, second = triu_indices(n, n, 1)
     return norm(index_select(x, 0, first) - index_select(x, 0, second), p, -1)
 
 
