@@ -36,6 +36,21 @@ def test_grad_of_a_result_and_what_it_depends_on():
     assert (gy.tolist(), gx.tolist()) == ([12.0], [37.0])
 
 
+@pytest.mark.parametrize("engine", [tw, static], ids=["dynamic", "static"])
+def test_a_quotient_may_be_written_over(engine):
+    """Its gradient needs the operands only, as in PyTorch: programs scale and shift what they have normalised."""
+
+    def scaled(x, n):
+        y = x / n
+        y *= 2
+        y += 1
+        return (y * y).sum()
+
+    found = engine.function(engine.grad(scaled, argnums=(0, 1)))(np.array([1.0, -3.0]), np.array([4.0, 0.5]))
+    for values, expected in zip(found, ([1.5, -88.0], [-0.375, -528.0]), strict=True):
+        assert values.tolist() == expected
+
+
 def test_unused_inputs():
     x, other = leaf(1.0), leaf(1.0, 2.0)
     y = (x * 2).sum()

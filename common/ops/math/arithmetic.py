@@ -49,7 +49,7 @@ mul = elementwise(
 div = elementwise(
     "div", lambda a, b: a / b,
     (lambda g, b: g / b,
-     lambda g, y, b: -g * (y / b)),
+     lambda g, a, b: -g * (a / b / b)),
     costly=True, doc="a / b, true division; ints become float32. d/da = 1 / b, d/db = -(a / b) / b.", domain="float",
     neutral=((1, 1),),
 )  # fmt: skip
