@@ -14,6 +14,7 @@ dtypes. Nothing is checked when it runs: neither indices nor sizes.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from common.compiler.inner_loops import FEW, inner_loop
 from common.compiler.known_texts import KnownTexts
 from common.compiler.lane_memory import lane_of
 from common.compiler.llvm_engine import NOTHING, PIPELINE, TIDYING, cpu
-from common.compiler.module_text import ModuleText
+from common.compiler.module_text import INVARIANT, ModuleText
 from common.compiler.registers import BOOL, INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
 from common.compiler.vectors import Vectors
@@ -244,6 +245,10 @@ class Statements(Vectors):
         self.end_iteration(leaving=False)
 
 
+_INDICES, _UNFORESEEN = re.compile(r"(?m)( = select +i1 [^,\n]+, i64 .*)$"), rf"\1, !unpredictable {INVARIANT}"
+"""Which of two indices is taken, nobody foretells: with branches for it a binary search takes six times as long."""
+
+
 class _KernelWriter(Statements):
     def __init__(
         self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], texts: KnownTexts, vectors: bool
@@ -259,7 +264,7 @@ class _KernelWriter(Statements):
             raise Refused("the kernel does not return a status at its end")
         parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
         head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
-        return "\n".join([str(self.module), head, str(self), "}", *self.notes, ""])
+        return "\n".join([str(self.module), head, _INDICES.sub(_UNFORESEEN, str(self)), "}", *self.notes, ""])
 
     def give(self, node: ast.expr) -> None:
         """Store the status."""

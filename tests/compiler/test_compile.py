@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+import dynamic  # noqa: F401  provides the functions that kernels name
 from common.compiler import compile as compile_module
 from common.compiler import environment_stamp as stamp_module
 from common.compiler import llvm_engine, llvm_library
@@ -16,6 +17,7 @@ from common.compiler.compile import add_namespace, compile_kernel, define_scalar
 from common.compiler.primitives import evaluate
 from common.core.errors import CompileError
 from common.core.op import REGISTRY
+from common.kernels.arrays.sorting import searchsorted_source
 from tests.compiler.kernels import ADD, run_kernel
 
 DTYPES = [
@@ -361,3 +363,12 @@ def test_threads_compile_a_kernel_once(monkeypatch, fresh_cache):
     assert len(compiled) == 1
     assert len(set(addresses)) == 1
     assert len(addresses) == 8
+
+
+def test_a_binary_search_has_no_branch_for_what_cannot_be_foretold():
+    """LLVM makes branches of choices in loops, unless they say that nobody can foretell them."""
+    for dtype in ("float32", "int64"):
+        text = llvm_text(searchsorted_source(dtype), "searchsorted", "llvm")
+        chosen = [line for line in text.splitlines() if " = select i1 " in line and " i64 " in line]
+        assert chosen
+        assert all("!unpredictable" in line for line in chosen)
