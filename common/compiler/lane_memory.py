@@ -83,8 +83,12 @@ class LaneState(NamedTuple):
     assigned, given : the names that the body assigns, and what those mean that it assigns once.
     within : how many lanes there are before a bound, by the condition that says which.
     active : how many lanes there are, if the mask leaves out the last ones only.
-    wide : masks of vectors that hold all elements between the lanes, by their text.
+    wide, counts : masks of vectors that hold all elements between the lanes, and how many there are, by what they are.
     waiting : names whose values are written when they are needed.
+    body : the statements of the loop.
+    by_text : the places of a slot with one text.
+    taken : lanes taken from a window, by slot, text of the place, distance from there, and their number.
+    late_stores : values of a slot that wait for others of their window, by their distances from the text's place.
     some : of a piece of an array, whether any lane is in it; None of what is not in pieces.
     """
 

@@ -50,10 +50,11 @@ def _engine() -> Any:
 _symbols: dict[str, Callable[[], int]] = {}
 _homes: list[str] = []
 _families: dict[str, Callable[[str], int]] = {}
-# Calls that LLVM makes of loops, and of what the processor has no instruction for; these are exact in every libm
+
 PIPELINE, TIDYING, NOTHING = range(3)
 """What is left to do to a module before code is generated: `optimise`, `tidy`, or neither."""
 
+# Calls that LLVM makes of loops, and of what the processor has no instruction for; these are exact in every libm
 _EXACT = ("floor", "ceil", "trunc", "rint", "fma")
 _IN_PROCESS = frozenset(("memcpy", "memmove", "memset", *(f"{name}{f}" for name in _EXACT for f in ("", "f"))))
 _defined = set(_IN_PROCESS)

@@ -45,7 +45,7 @@ class SteppedLanes(LaneMemory):
     def _store_steps(
         self, container: Register, kind: ArrayKind, index: ast.expr, base: Register, step: int, value: Register
     ) -> None:
-        """Write elements that are `step` apart: a whole window, or vectors that leave out what lies in between."""
+        """Write elements that are `step` apart: a whole window, parts of its rows, or a place of them under a mask."""
         lanes = self._lanes
         assert lanes is not None
         if kind.dtype == BOOL or step > CLOSE or not self._reaches(kind):
@@ -60,12 +60,12 @@ class SteppedLanes(LaneMemory):
             if len(late) == step:
                 first = self.write("add", INT64, base, constant(stored[0] - place.beside, INT64))
                 vectors = self._put_together(kind, [late[beside] for beside in stored])
-                self._store_window(container, kind, first, vectors, step, all_of_it=True)
+                self._store_window(container, kind, first, vectors, step, whole=True)
             return
         lanes.taken.pop((kind.slot, place.text, place.beside, lanes.width), None)
         if lanes.mask:
             vectors = [self._among(kind, text, step, j) for j in range(step)]
-            self._store_window(container, kind, base, vectors, step, all_of_it=False)
+            self._store_window(container, kind, base, vectors, step, whole=False)
             return
         self.close += 1
         run, late = _run(stored, place.beside), lanes.late_stores.setdefault(kind.slot, {})
@@ -79,7 +79,7 @@ class SteppedLanes(LaneMemory):
     ) -> None:
         """Write columns that lie side by side, 1, 2, 4 or 8 of them: a part of each row by a store of its own.
 
-        A vector with a mask for what lies in between takes Zen 4 some 50 cycles.
+        Vectors with masks for what lies in between, one per column, take several times as long.
         """
         assert self._lanes is not None
         width, one, count = self._lanes.width, storage(kind.dtype), len(columns)
@@ -166,25 +166,22 @@ class SteppedLanes(LaneMemory):
         return vectors
 
     def _store_window(
-        self, container: Register, kind: ArrayKind, first: Register, vectors: list[str], step: int, all_of_it: bool
+        self, container: Register, kind: ArrayKind, first: Register, vectors: list[str], step: int, whole: bool
     ) -> None:
-        """Write the vectors of a window, or every element of them that is one of a lane's."""
+        """Write the vectors of a window: `whole`, or under the lanes' mask the elements of one place in them."""
         lanes = self._lanes
         assert lanes is not None
         width, vector = lanes.width, f"<{lanes.width} x {storage(kind.dtype)}>"
         for j, text in enumerate(vectors):
-            own = [all_of_it or (j * width + i) % step == 0 for i in range(width)]
-            if not any(own):
-                continue
             place = self.write("add", INT64, first, constant(j * width, INT64))
             address = self.element(container, place, not lanes.mask)
-            if not lanes.mask and all_of_it:
+            if not lanes.mask:
                 self.line(f"store {vector} {text}, ptr {address}{self._access(kind)}")
                 continue
-            mask = literal_mask(own)
-            if lanes.mask:
-                below = self._below(self._reached(step, step - 1), j)
-                mask = below if all_of_it else self.register(f"and <{width} x i1> {below}, {mask}")
+            mask = self._below(self._reached(step, step - 1), j)
+            if not whole:
+                own = literal_mask((j * width + i) % step == 0 for i in range(width))
+                mask = self.register(f"and <{width} x i1> {mask}, {own}")
             align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
             name = self._masked("store", kind, width)
             self.line(f"call void @{name}({vector} {text}, ptr {address}, i32 {align}, <{width} x i1> {mask}),{scopes}")
