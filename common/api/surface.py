@@ -142,8 +142,11 @@ RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
 )
 
+#: PyTorch's own names for what libraries take although they are not public.
+UNLISTED = Late({"common.control.print_assert": "_assert=assert_ _assert_async=assert_"})
+
 #: Objects that are the same in both engines.
-SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, MARKS, RANDOM)
+SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, MARKS, RANDOM, UNLISTED)
 
 #: Everything at the top level of an engine that this module provides; the engines add `Tensor`, `function`, `compile`
 #: and the modules.

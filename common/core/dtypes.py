@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from common.core import dtype_attributes
 from common.core.absent import why
 from common.core.errors import DTypeError
 from common.core.spec import Spec
@@ -30,6 +31,8 @@ class Elementwise(Hashable, Protocol):
     refuses: str
     refusals: tuple[str, ...]
 
+
+dtype_attributes.install()
 
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
@@ -71,10 +74,11 @@ class AbsentDType:
 
     Parameters
     ----------
-    name : of the dtype.
+    name : of the dtype, a floating point number of two bytes.
     """
 
     __slots__ = ("name",)
+    is_floating_point, is_complex, is_signed, itemsize = True, False, True, 2
 
     def __init__(self, name: str) -> None:
         self.name = name

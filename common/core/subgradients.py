@@ -144,7 +144,10 @@ TABLE: dict[str, list[Subgradient]] = {
     "atan2": [Subgradient("0, 0", "0", ([0.0], [0.0]), ([0.0], [0.0]))],
     "lgamma": [Subgradient("0", "the limit from the right, -inf", ([0.0],), ([-INF],))],
     "digamma": [Subgradient("0", "inf", ([0.0],), ([INF],))],
-    "logit": [Subgradient("0 and 1", "nan, where PyTorch gives inf", ([0.0, 1.0],), ([NAN, NAN],))],
+    "logit": [
+        Subgradient("0 and 1", "inf", ([0.0, 1.0],), ([INF, INF],)),
+        Subgradient("outside", "nan, as the value", ([-0.5, 2.0],), ([NAN, NAN],)),
+    ],
     # ------------------------------------------------------------------ extremes
     "amax": [Subgradient("equal maxima", "shared evenly", ([1.0, 2.0, 2.0],), ([0.0, 0.5, 0.5],), OVER_ALL)],
     "amin": [Subgradient("equal minima", "shared evenly", ([1.0, 2.0, 1.0],), ([0.5, 0.0, 0.5],), OVER_ALL)],

@@ -10,6 +10,7 @@ import numpy as np
 from common.core.dtypes import SUPPORTED, unsupported
 from common.core.errors import DeviceError, DTypeError
 from common.methods.conversions import target_of
+from common.nn.class_functions import HoldsFunctions
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Leaf
@@ -17,7 +18,7 @@ from common.tensor.leaf import Leaf
 C = TypeVar("C", bound="Convertible")
 
 
-class Convertible:
+class Convertible(HoldsFunctions):
     """The conversions of a module's parameters and buffers."""
 
     if TYPE_CHECKING:

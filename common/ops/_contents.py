@@ -121,7 +121,7 @@ CONTENTS = {
     "math.scaled": "add rsub sub |",
     "math.special_functions":
         "deg2rad digamma erfc erfinv lgamma logit polygamma rad2deg sinc xlogy | digamma entr erfc erfinv lgamma "
-        "polygamma xlog1py xlogy",
+        "logit polygamma xlog1py xlogy",
     "math.synonyms":
         "absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh concat concatenate ger greater greater_equal "
         "less less_equal multiply negative not_equal row_stack subtract |",

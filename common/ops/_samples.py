@@ -142,6 +142,11 @@ def conversions(rng: Rng, dtype: Any) -> list[Any]:
     return [((away_from_zero(rng, (5,), dtype),), {"dtype": d, "x_dtype": np.dtype(dtype)}) for d in targets]
 
 
+def probable(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Values between 0.1 and 0.9."""
+    return np.asarray(rng.uniform(0.1, 0.9, shape), dtype)
+
+
 def inside_unit(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Values of both signs between 0.1 and 0.9 in magnitude."""
     return np.asarray(rng.uniform(0.1, 0.9, shape) * rng.choice([-1.0, 1.0], shape), dtype)

@@ -191,3 +191,13 @@ def test_sessions_act_in_runs_that_have_what_they_depend_on(capsys):
         assert capsys.readouterr().out == ""
         with pytest.raises(CheckError, match="positive"):
             session.run(total, {x: -np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+@pytest.mark.parametrize("name", ["_assert", "_assert_async"])
+def test_pytorchs_own_names_of_assertions(tw, name):
+    checked = tw.function(lambda x: (getattr(tw, name)((x > 0).all(), "negative"), x * 2)[1])
+    assert checked(tw.ones(2)).tolist() == [2, 2]
+    with pytest.raises(AssertionError, match="negative"):
+        checked(-tw.ones(2))
+    assert name not in tw.__all__

@@ -77,7 +77,6 @@ def test_modules_have_the_same_reasons():
         ("nn.functional", "mish_", r"functions do not write to their arguments; use \w+.nn.functional.mish"),
         ("linalg", "logdet", r"here it is (dynamic|static).logdet"),
         ("linalg", "eigvals", "there are no complex numbers"),
-        ("fft", "fft", "there are no complex numbers"),
         ("optim", "SparseAdam", "there are no sparse tensors"),
     ],
 )
@@ -131,6 +130,15 @@ def test_complex_dtypes_have_their_own_reason(engine):
         engine.zeros(2, dtype=engine.cfloat)
     with pytest.raises(TypeError, match="dtype uint16 is not supported: there are no unsigned integers but uint8"):
         engine.tensor([1, 2]).to(engine.uint16)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_spectra_can_be_imported_and_refuse_to_be_computed(engine):
+    for name in ("fft", "irfft2", "ihfftn"):
+        function = getattr(importlib.import_module(f"{engine.__name__}.fft"), name)
+        with pytest.raises(NotImplementedError, match=rf"^fft.{name}\(\): there are no complex numbers; numpy.fft has"):
+            function(engine.ones(4))
+        assert name not in engine.fft.__all__
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -129,3 +129,19 @@ def test_a_range_has_its_end(engine, start, end, step):
     assert engine.range(start, end, step, dtype=engine.float64).tolist() == found.tolist()
     with pytest.raises(ArgumentError, match="inconsistent with step sign"):
         engine.range(start, end + step, -step)
+
+
+@ENGINES
+def test_functions_of_an_engine_in_a_class_get_no_module(engine):
+    class Net(engine.nn.Module):
+        act, scale = engine.relu, engine.nn.functional.softplus
+        own = lambda self, x: x + 1  # noqa: E731
+
+        def forward(self, x):
+            return self.act(x) + self.scale(x) * 0 + self.own(x)
+
+    class Linear(engine.nn.Linear):
+        forward = engine.nn.Linear.forward
+
+    assert Net()(engine.tensor([-1.0, 2.0])).tolist() == [0, 5]
+    assert Linear(2, 3)(engine.ones(2)).shape == (3,)

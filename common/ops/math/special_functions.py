@@ -18,8 +18,8 @@ from common.core.spec import Spec, numel
 from common.kernels.math import elementary as e
 from common.kernels.math.gamma import polygamma_of_order
 from common.ops._define import elementwise, kernel
-from common.ops._samples import inside_unit, positive
-from common.ops.math.arithmetic import abs, mul
+from common.ops._samples import inside_unit, positive, probable
+from common.ops.math.arithmetic import abs, mul, sqrt
 from common.ops.math.compare import clamp, eq, le, logical_and, lt, where
 from common.ops.math.transcendental import exp, log, sin
 
@@ -150,6 +150,19 @@ def sinc(x: Any) -> Any:
     return where(near, 1 - turns * turns * (1 / 6), sin(far) / far)
 
 
+def _logit_rule(g: Any, x: Any) -> Any:
+    rest = 1 - x
+    step = g / (x / rest)
+    product = x * rest  # positive inside, negative outside; of its root, which is nan there, the gradient is one
+    return where(lt(0, product), step / rest - -step * (x / rest / rest), g / sqrt(product))
+
+
+logit_ = elementwise(
+    "logit", lambda x: e.log(x / (1.0 - x)), (_logit_rule,),
+    doc="log(x / (1 - x)); nan outside [0, 1]. d/dx = 1 / (x (1 - x)).", domain="float", costly=True, draw=probable,
+)  # fmt: skip
+
+
 def logit(x: Any, eps: float | None = None) -> Any:
     """``log(x / (1 - x))``, the inverse of `sigmoid`; nan outside [0, 1] unless `eps` is given.
 
@@ -158,8 +171,7 @@ def logit(x: Any, eps: float | None = None) -> Any:
     x : (...); ints become float32.
     eps : x is limited to [eps, 1 - eps] first.
     """
-    x = _floats(x) if eps is None else clamp(_floats(x), eps, 1 - eps)
-    return log(x / (1 - x))
+    return logit_(x if eps is None else clamp(_floats(x), eps, 1 - eps))
 
 
 def rad2deg(x: Any) -> Any:
