@@ -13,7 +13,7 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("__config__ functional serialization", ""),
+    "": ("__config__ functional serialization torch_version", ""),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -39,10 +39,15 @@ PLACES: dict[str, tuple[str, str]] = {
     ),
 }  # fmt: skip
 
-#: Names that stand in one such module only, base classes above all: the module, where they are here, the names.
+#: Names that stand in one such module only, base classes above all: the module, where they are here, the names. A
+#: place is one module or several.
 INNER: dict[str, tuple[str, str]] = {
     "__config__": ("common.api.machine.build_text", "parallel_info show"),
-    "serialization": ("common.tools.files.save_load", "FILE_LIKE MAP_LOCATION"),
+    "serialization": (
+        "common.tools.files.save_load common.tools.files.safe_globals",
+        "FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals get_safe_globals safe_globals",
+    ),
+    "torch_version": ("common.version", "TorchVersion"),
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
     "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
@@ -56,6 +61,7 @@ INNER: dict[str, tuple[str, str]] = {
         "_ntuple _pair _quadruple _single _triple consume_prefix_in_state_dict_if_present",
     ),
     "nn.utils.stateless": ("common.nn.functional_call", "functional_call"),
+    "optim.lbfgs": ("common.optim.line_search", "_cubic_interpolate _strong_wolfe"),
     "utils.dlpack": ("common.tensor.create", "from_dlpack to_dlpack"),
     "utils.hooks": ("common.tensor.hook_handles", "RemovableHandle"),
 }
@@ -69,7 +75,8 @@ def _forward(own: str, target: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
         source, names = INNER.get(own.partition(".")[2], ("", ""))
         if name in names.split():
-            found = getattr(importlib.import_module(source), name)
+            homes = map(importlib.import_module, source.split())
+            found = next(getattr(home, name) for home in homes if hasattr(home, name))
             return boundary.published(found) if isinstance(found, FunctionType) else found
         if absent.why_there(own.partition(".")[2], name) is not None:
             absent.refuse(own, name)

@@ -93,7 +93,7 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "SourceChangeWarning register_package check_module_version_greater_or_equal validate_cuda_device "
         "validate_hpu_device location_tag default_restore_location LoadEndianness get_crc32_options set_crc32_options "
         "get_default_load_endianness set_default_load_endianness get_default_mmap_options set_default_mmap_options "
-        "add_safe_globals clear_safe_globals get_safe_globals safe_globals get_unsafe_globals_in_checkpoint skip_data",
+        "get_unsafe_globals_in_checkpoint skip_data",
     ),
     (
         "jit",
@@ -179,7 +179,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage resize_as_* resize resize_as const_data_ptr "
-     "layout memory_format *_format dim_order"),
+     "*_format dim_order"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
      "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* affine_grid_generator "

@@ -57,6 +57,8 @@ def dtype_of(kind: Any) -> Any:
         if kind not in TYPE_NAMES:
             raise DTypeError(f"invalid type: {kind!r}; types are {sorted(TYPE_NAMES)}")
         return TYPE_NAMES[kind]
+    if isinstance(kind, type) and issubclass(kind, TensorBase):  # PyTorch's `Tensor` is the type of the default dtype
+        return dtypes.default_float()
     return known_dtype(kind)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,11 @@ def _with_older_names(init: Callable[..., None], kind: str = "") -> Callable[...
             kwargs = {**given, **kwargs}
         if size_average is not None or reduce is not None:
             kwargs["reduction"] = older_reduction(size_average, reduce)
+        if kwargs.get("reduction") == "elementwise_mean":
+            warnings.warn(
+                "reduction='elementwise_mean' is deprecated, please use reduction='mean' instead", stacklevel=2
+            )
+            kwargs["reduction"] = "mean"
         init(self, *args, **kwargs)
 
     return older

@@ -99,3 +99,35 @@ def strong_wolfe(
                 high = low
             low = now
     return low, count
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Any], tuple[Any, Any]], x: Any, t: Any, d: Any, f: Any, g: Any, gtd: Any,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Any, float, int]:  # fmt: skip
+    """`strong_wolfe` as libraries of PyTorch call it: loss, gradient, step size and the number of trials.
+
+    Parameters
+    ----------
+    obj_func : ``obj_func(x, t, d)``, loss and gradient (n,) after a step of size t.
+    x, t, d : where it begins, the first step size, and the direction (n,).
+    f, g, gtd : loss and gradient there, and the derivative along the direction.
+    c1, c2, tolerance_change, max_ls : decrease, curvature, tolerance and most.
+    """
+
+    def evaluate(size: float) -> Trial:
+        loss, gradient = obj_func(x, size, d)
+        return Trial(size, float(loss), gradient, float(gradient.dot(d)))
+
+    longest = float(d.abs().max())
+    start = Trial(0.0, float(f), g, float(gtd))
+    found, count = strong_wolfe(evaluate, start, float(t), longest, tolerance_change, max_ls, c1, c2)
+    return found.loss, found.gradient, found.size, count
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[float, float] | None = None
+) -> float:
+    """`cubic_minimum` as libraries of PyTorch call it: of places, losses and slopes."""
+    first, second = (Trial(float(x), float(f), None, float(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
+    return cubic_minimum(first, second, bounds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache, partial
 from typing import Any
@@ -48,6 +48,9 @@ class _Required:
 
 
 required = _Required()
+
+#: What an optimiser is given: parameters, pairs of names and parameters, or groups.
+ParamsT = Iterable[Any]
 
 
 class Optimizer(Minimizing, Hooked):

@@ -327,3 +327,62 @@ def test_places_of_data(engine):
     assert [x.tolist() for x in loader] == [[1, 2], [3]]
     with pytest.raises(ValueError, match="batch_size attribute should not be set"):
         loader.batch_size = 3
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_what_libraries_of_pytorch_import(engine):
+    name = engine.__name__
+    vmap = importlib.import_module(f"{name}._vmap_internals")._vmap
+    assert vmap(lambda row: row.sum())(engine.ones(2, 3)).tolist() == [3, 3]
+    importlib.import_module(f"{name}.optim.optimizer").ParamsT  # noqa: B018
+    files = importlib.import_module(f"{name}.serialization")
+    files.add_safe_globals([dict])
+    with files.safe_globals([dict]):
+        assert files.get_safe_globals() == []
+    assert isinstance(engine.channels_last, engine.memory_format)
+    assert isinstance(engine.ones(2).layout, engine.layout)
+    assert issubclass(engine.jit.TracerWarning, Warning)
+    assert (engine.ones(2) > 0).type(engine.Tensor).dtype == np.float32
+    with pytest.warns(UserWarning, match="elementwise_mean"):
+        assert engine.nn.MSELoss(reduction="elementwise_mean").reduction == "mean"
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_versions_are_compared_by_numbers(engine):
+    version, kind = engine.__version__, importlib.import_module(f"{engine.__name__}.torch_version").TorchVersion
+    assert version >= "2.4"
+    assert version > (1, 10)
+    assert not version < "2.9"
+    assert version != "2.13.0"
+    assert version == str(version)
+    ascending = ["1.9", "1.10.0a0", "1.10.0rc1", "1.10", "1.10.0+cpu", "1.10.1", "2"]
+    assert sorted(map(kind, reversed(ascending))) == ascending
+    assert kind("1.10") == "1.10.0"
+    assert kind("1.10") != 1
+
+
+def _loss_along(engine, start):
+    """The loss and gradient of a convex function after a step from `start`."""
+
+    def loss(x, t, d):
+        z = (x + t * d).detach().requires_grad_()
+        f = (z**4).sum() + ((z - 1) ** 2).sum()
+        return f.item(), engine.autograd.grad(f, z)[0]
+
+    f, g = loss(start, 0.0, start * 0)
+    return loss, f, g
+
+
+@pytest.mark.parametrize("step", [1e-4, 0.3, 50.0])
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_line_searches_satisfy_both_conditions(engine, step):
+    search = importlib.import_module(f"{engine.__name__}.optim.lbfgs")
+    x = engine.tensor([2.0, -1.5, 0.5], dtype=engine.float64)
+    loss, f, g = _loss_along(engine, x)
+    found, gradient, size, count = search._strong_wolfe(loss, x, step, -g, f, g, -g.dot(g))
+    assert found == loss(x, size, -g)[0]
+    assert found <= f - 1e-4 * size * g.dot(g).item()
+    assert abs(gradient.dot(g).item()) <= 0.9 * g.dot(g).item()
+    assert 1 <= count <= 25
+    assert search._cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0) == pytest.approx(1.0)
+    assert search._cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0, bounds=(0.1, 0.5)) == 0.5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.core.errors import ArgumentError
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -62,10 +60,3 @@ def get_num_interop_threads() -> int:
 def compiled_with_cxx11_abi() -> bool:
     """True, as in current builds of PyTorch."""
     return True
-
-
-#: Ways to lay out memory; `memory_format=` accepts them, and tensors are row by row; `layout=` the last, the only one.
-FORMATS: dict[str, Any] = {
-    name: f"torch.{name}"
-    for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "strided")
-}

@@ -17,6 +17,10 @@ class ScriptModule(Module):
     """A module that `jit` has made; compiled modules are of this class."""
 
 
+class TracerWarning(Warning):
+    """What PyTorch warns of in a trace, where it is an error here; programs filter it."""
+
+
 def make(
     compiled: Callable[..., Any],
     write: Callable[..., Any] | None = None,
@@ -140,7 +144,7 @@ def make(
     made = {f.__name__: f for f in functions}
     return {
         **made, "ScriptModule": ScriptModule, "script_if_tracing": script,
-        **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged),
+        **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged), "TracerWarning": TracerWarning,
     }  # fmt: skip
 
 
