@@ -269,7 +269,7 @@ MUTATIONS: dict[str, Mutation] = {
         f"{KERNELS}:test_sum_follows_the_definition", {"n": 1024, "dtype": "float32"},
     ),
     "scatter: overwrites": Mutation(
-        text("common.kernels.arrays.indexing", "scatter_zeros_source", "out[at] + x[i]", "x[i]"),
+        text("common.kernels.arrays.indexing", "scatter_zeros_source", "out[at] + x[p]", "x[p]"),
         f"{KERNELS}:test_kernels_against_their_oracles", {"op": "scatter_zeros", "dtype": "float32"},
     ),
     "gather: neighbour": Mutation(

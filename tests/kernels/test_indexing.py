@@ -25,6 +25,9 @@ SHAPES = [
     (2, 5, 3, 0),
     (0, 5, 3, 2),
     (2, 5, 0, 2),
+    (4100, 3, 1, 1),
+    (900, 3, 1, 10),
+    (2, 3, 1, 4100),
 ]
 
 
@@ -102,6 +105,7 @@ def test_wrong_index_is_refused(index_dtype, wrong, place):
         (indexing.gather_source, [x], (1, 5, 4, 10), 40),
         (indexing.gather_source, [x], (4, 5, 1, 10), 40),
         (indexing.gather_source, [x], (1, 0, 4, 10), 0),
+        (indexing.gather_source, [x], (40, 5, 1, 1), 40),
         (indexing.scatter_zeros_source, [x], (1, 5, 4, 10), 20),
         (indexing.scatter_zeros_source, [x], (4, 5, 1, 10), 20),
         (indexing.scatter_zeros_source, [x], (1, 0, 4, 10), 0),

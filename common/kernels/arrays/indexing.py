@@ -1,11 +1,10 @@
 """Kernels that read and add at indices: gather, scatter, slices along a dimension, one element per row.
 
 Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: the status tells the first that is
-wrong, see `common.kernels.arrays.coordinates.WrongIndex`, and the result is of no use. ``gather``, whose index is as
-large as the result, looks at each index once, where it uses it. ``scatter_zeros`` checks some thousand in vectors
-before it uses them, because its additions wait for each other; the others check all of them first. Additions to one
-element happen one at a time in ascending C order of the index array, starting from +0.0, so the bits are defined
-although indices repeat.
+wrong, see `common.kernels.arrays.coordinates.WrongIndex`, and the result is of no use. ``gather`` and
+``scatter_zeros``, whose index is as large as the result, check some thousand in vectors before they use them; the
+others check all of them first. Additions to one element happen one at a time in ascending C order of the index array,
+starting from +0.0, so the bits are defined although indices repeat.
 
 An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed. ``scatter_zeros``,
 ``put_zeros`` and ``spread`` first fill out with zeros.
@@ -52,93 +51,65 @@ _ALL = "    low = 0\n    high = count\n"
 
 def gather_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.gather, for sizes that agree in the other dimensions."""
-    return _moving("gather", bits_of(dtype), index_dtype, everywhere=True, statement="out[i] = x[at]")
+    move = ["for p in range(q, q + n):", "    out[p] = x[o * extent + to_int64(index[p])]"]
+    return _everywhere("gather", bits_of(dtype), index_dtype, "", move, "out[p + c] = x[at]")
 
 
 def scatter_zeros_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.scatter_add into zeros."""
     kind = np.dtype(dtype)
 
-    def row(indent: str, i: str, at: str) -> str:
-        return f"{indent}out[{at}] = {_total(kind, f'out[{at}]', f'x[{i}]')}\n"
+    def row(i: str, at: str) -> str:
+        return f"out[{at}] = {_total(kind, f'out[{at}]', f'x[{i}]')}"
 
-    four = "".join(f"{' ' * 20}at{k} = o * extent + to_int64(index[p + j + {k}])\n" for k in range(4))
-    four += "".join(row(" " * 20, f"p + j + {k}", f"at{k}") for k in range(4))
-    return f"""def scatter_zeros(bufs, args):
-    x = buffer(bufs, 0, {kind})
-    index = buffer(bufs, 1, {np.dtype(index_dtype)})
-    out = buffer(bufs, 2, {kind})
-    extent = args[1]
-    inner = args[2]
-    count = args[3]
-{_zeros(str(kind), "args[0] * extent * inner")}    step = max(1, {_AT_ONCE} // max(1, inner))
-    for o in range(args[0]):
-        for s in range(0, count, step):
-            n = min(step, count - s)
-            p = (o * count + s) * inner
-            signs = 0
-            for i in range(n * inner):
-                a = to_int64(index[p + i])
-                signs |= a | (extent - 1 - a)
-            if signs < 0:
-{telling("args[0] * count * inner", "extent", "                ")}            if inner == 1:
-                for j in range(0, n - 3, 4):
-{four}                for j in range(n - n % 4, n):
-                    at = o * extent + to_int64(index[p + j])
-{row(" " * 20, "p + j", "at")}            else:
-                for j in range(n):
-                    for c in range(inner):
-                        at = (o * extent + to_int64(index[p + j * inner + c])) * inner + c
-{row(" " * 24, "p + j * inner + c", "at")}    return 0
-"""
+    move = ["for p in range(q, q + n - 3, 4):"]
+    move += [f"    at{k} = o * extent + to_int64(index[p + {k}])" for k in range(4)]
+    move += ["    " + row(f"p + {k}", f"at{k}") for k in range(4)]
+    move += [
+        "for p in range(q + n - n % 4, q + n):",
+        "    at = o * extent + to_int64(index[p])",
+        "    " + row("p", "at"),
+    ]
+    zeros = _zeros(str(kind), "args[0] * extent * inner")
+    return _everywhere("scatter_zeros", str(kind), index_dtype, zeros, move, row("p + c", "at"))
 
 
 def unpool_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel that puts elements among zeros; of several for one place the last one stays."""
     kind = np.dtype(dtype)
     zeros = _zeros(str(kind), "args[0] * extent * inner")
-    return _moving("unpool", str(kind), index_dtype, everywhere=True, statement="out[at] = x[i]", first=zeros)
+    move = ["for p in range(q, q + n):", "    out[o * extent + to_int64(index[p])] = x[p]"]
+    return _everywhere("unpool", str(kind), index_dtype, zeros, move, "out[at] = x[p + c]")
 
 
 def take_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.index_select."""
     shared = in_parts(4, "count", "(count * inner if args[0] == 1 else 0)", "x")
-    return _moving("take", bits_of(dtype), index_dtype, everywhere=False, statement="out[i] = x[at]", shared=shared)
+    return _moving("take", bits_of(dtype), index_dtype, statement="out[i] = x[at]", shared=shared)
 
 
 def put_zeros_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.index_add into zeros."""
     kind = np.dtype(dtype)
     zeros = _zeros(str(kind), "args[0] * extent * inner")
-    return _moving("put_zeros", str(kind), index_dtype, False, f"out[at] = {_total(kind, 'out[at]', 'x[i]')}", zeros)
+    return _moving("put_zeros", str(kind), index_dtype, f"out[at] = {_total(kind, 'out[at]', 'x[i]')}", zeros)
 
 
 def _total(kind: np.dtype[Any], a: str, b: str) -> str:
     return f"{a} + {b}" if kind.kind == "f" else f"to_{kind}({a} + {b})"
 
 
-def _moving(
-    name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "", shared: str = _ALL
-) -> str:
-    """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner).
+def _everywhere(name: str, kind: str, index_dtype: Any, first: str, move: list[str], slices: str) -> str:
+    """Loops in which element i of (outer, count, inner) meets element ``at``, whose index has the place i, too.
 
     Parameters
     ----------
-    shared : lines that set which of `count` are done, from `low` to before `high`.
+    first : lines before the loops.
+    move : lines for the `n` elements from `q` on, of row `o`, where `inner` is 1.
+    slices : a line for the element ``p + c`` otherwise.
     """
-    if everywhere:
-        place = "(a if good else 0)"
-        look = ["a = to_int64(index[i])", "good = a >= 0 and a < extent", "wrong |= 0 if good else 1"]
-        check = f"""    if extent == 0 and args[0] * count * inner > 0:
-{telling("1", "extent", "        ")}"""
-    else:
-        place, look, check = "index[j]", [], _check("count", "extent")
-
-    def body(i: str, at: str, indent: str) -> str:
-        return "".join(f"{indent}{line}\n" for line in (f"i = {i}", *look, f"at = {at}", statement))
-
-    row = body("o * count + j", f"o * extent + {place}", " " * 16)
-    slices = body("(o * count + j) * inner + c", f"(o * extent + {place}) * inner + c", " " * 20)
+    moved = "".join(f"{' ' * 20}{line}\n" for line in move)
+    wrong = telling("args[0] * count * inner", "extent", " " * 16)
     return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {kind})
     index = buffer(bufs, 1, {np.dtype(index_dtype)})
@@ -146,15 +117,62 @@ def _moving(
     extent = args[1]
     inner = args[2]
     count = args[3]
-{check}{first}{shared}    wrong = 0
-    for o in range(args[0]):
+{first}    rows = max(1, {_AT_ONCE} // max(1, count * inner))
+    step = max(1, {_AT_ONCE} // max(1, inner))
+    for block in range(0, args[0], rows):
+        last = min(block + rows, args[0])
+        for s in range(0, count, step):
+            n = min(step, count - s)
+            start = (block * count + s) * inner
+            signs = 0
+            for i in range(start, start + (last - block) * n * inner):
+                a = to_int64(index[i])
+                signs |= a | (extent - 1 - a)
+            if signs < 0:
+{wrong}            single = block if count * inner != 1 else last
+            for o in range(single, last):
+                q = (o * count + s) * inner
+                if inner == 1:
+{moved}                else:
+                    for j in range(n):
+                        p = q + j * inner
+                        for c in range(inner):
+                            at = (o * extent + to_int64(index[p + c])) * inner + c
+                            {slices}
+            for p in range(block, single):
+                at = p * extent + to_int64(index[p])
+                {slices.replace(" + c]", "]")}
+    return 0
+"""
+
+
+def _moving(name: str, kind: str, index_dtype: Any, statement: str, first: str = "", shared: str = _ALL) -> str:
+    """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner).
+
+    Parameters
+    ----------
+    shared : lines that set which of `count` are done, from `low` to before `high`.
+    """
+
+    def body(i: str, at: str, indent: str) -> str:
+        return "".join(f"{indent}{line}\n" for line in (f"i = {i}", f"at = {at}", statement))
+
+    row = body("o * count + j", "o * extent + index[j]", " " * 16)
+    slices = body("(o * count + j) * inner + c", "(o * extent + index[j]) * inner + c", " " * 20)
+    return f"""def {name}(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    extent = args[1]
+    inner = args[2]
+    count = args[3]
+{_check("count", "extent")}{first}{shared}    for o in range(args[0]):
         if inner == 1:
             for j in range(low, high):
 {row}        else:
             for j in range(low, high):
                 for c in range(inner):
-{slices}    if wrong != 0:
-{telling("args[0] * count * inner", "extent", "        ")}    return 0
+{slices}    return 0
 """
 
 
