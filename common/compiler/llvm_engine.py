@@ -51,6 +51,9 @@ _symbols: dict[str, Callable[[], int]] = {}
 _homes: list[str] = []
 _families: dict[str, Callable[[str], int]] = {}
 
+IN_ORDER = '"in-order"'
+"""The attribute of a kernel whose instructions LLVM leaves in their order, see `emit`."""
+
 PIPELINE, TIDYING, NOTHING = range(3)
 """What is left to do to a module before code is generated: `optimise`, `tidy`, or neither."""
 
@@ -129,10 +132,11 @@ def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
 def emit(module: llvm_library.LlvmModule, symbol: str, few_passes: bool = False) -> bytes:
     """Return the code of an optimised LLVM module with the function `symbol`, as `load` takes it.
 
-    With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth.
+    With `few_passes` that takes half of the time, for loops that run as fast; products lose up to a twentieth. Kernels
+    with `IN_ORDER` have them always.
     """
     with _lock:
-        _switch(few_passes)
+        _switch(few_passes or module.in_order)
         try:
             if "+fma" not in target_machine().features.split(","):
                 from common.compiler.software_fma import spell_out
@@ -198,6 +202,7 @@ def _switch(few: bool) -> None:
 def parse(text: str) -> llvm_library.LlvmModule:
     """Return LLVM IR text as a verified module for this machine."""
     module = llvm_library.LlvmModule(text)
+    module.in_order = IN_ORDER in text
     module.place(target_machine())
     module.verify()
     return module

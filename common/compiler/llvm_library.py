@@ -242,6 +242,10 @@ class LlvmMachine:
 class LlvmModule:
     """A module of LLVM IR.
 
+    Attributes
+    ----------
+    in_order : whether its instructions are best left in their order, see `common.compiler.llvm_engine.emit`.
+
     Raises
     ------
     RuntimeError
@@ -249,6 +253,7 @@ class LlvmModule:
     """
 
     pointer: Any = None
+    in_order = False
 
     def __init__(self, text: str) -> None:
         self.pointer, error = _told("ParseAssembly", _context(), text.encode())

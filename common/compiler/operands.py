@@ -37,6 +37,8 @@ _ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "icmp sgt": gt,
 }
 """Instructions on int64 that are not written where the text says both operands."""
+DOUBLES = "x double>"
+"""In the text of a definition that computes vectors of float64."""
 _WHOLE = frozenset(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 
 
@@ -54,6 +56,7 @@ class Operands(Flow):
     whole : whether the processor has the instructions of `common.compiler.whole_vectors`.
     long : if loops over vectors have many iterations, the instructions of a definition that make several worth their
         code; else 0.
+    doubles : instructions of the longest definition of vectors that computes float64.
     spans : how far it is at most from one register to another, as ``min(start + most, ...)`` says.
     """
 
@@ -61,8 +64,8 @@ class Operands(Flow):
         super().__init__({"bufs": Register("%bufs", WORDS), "args": Register("%args", WORDS)})
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
-        self.calls, self.cost, self.complete, self.whole, self.long = 0, 0, True, False, 0
-        self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int]] = {}
+        self.calls, self.cost, self.complete, self.whole, self.long, self.doubles = 0, 0, True, False, 0, 0
+        self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int, bool]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 
     # ---------------------------------------------------------------- elements
@@ -139,8 +142,9 @@ class Operands(Flow):
                 self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes, known)
             except TypeError as error:
                 raise Refused(f"{name}: {error}") from error
-        found, dtype, cost = self._scalars[key]
+        found, dtype, cost, doubles = self._scalars[key]
         self.cost += cost
+        self.doubles = max(self.doubles, cost * doubles)
         if isinstance(found, ScalarText):
             return Register(found.write(self.register, [value.text for value in operands]), dtype, None, lanes)
         arguments = ", ".join(value.typed for value in operands)
@@ -148,14 +152,19 @@ class Operands(Flow):
 
     def _define(
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int, numbers: tuple[bool, ...]
-    ) -> tuple[str | ScalarText, np.dtype[Any], int]:
-        """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost."""
+    ) -> tuple[str | ScalarText, np.dtype[Any], int, bool]:
+        """A definition by the name of a function of the module, or its few instructions; its dtype, and its cost.
+
+        The last says whether it computes vectors of float64.
+        """
         known = scalar_text(definition, dtypes, lanes, numbers, self.whole, self.module.texts)
         if known is None:
             from common.compiler.definition_code import define
 
             module = self.module.instructions
             function, dtype = define(module, name, definition, dtypes, lanes, numbers, self.whole)
-            return name, dtype, sum(len(block.instructions) for block in function.blocks)
+            cost = sum(len(block.instructions) for block in function.blocks)
+            return name, dtype, cost, DOUBLES in str(function)
         self.module.define(name, known)
-        return name if known.lines is None else known, np.dtype(known.dtype), known.cost
+        found = name if known.lines is None else known
+        return found, np.dtype(known.dtype), known.cost, DOUBLES in known.text

@@ -24,6 +24,11 @@ NARROW = range(16, 43)
 """Instructions of the longest definition that makes a chain of several, and leaves registers for eight vectors."""
 FEW_VALUES = 4
 """Values of a loop that are kept for later statements, in registers of eight vectors."""
+REGISTERS = 4
+"""Registers of 32 bytes for each value, if there are sixteen: as many chains as the processor overlaps."""
+IN_ORDER = 45
+"""Instructions of a definition in float64 from which on the order of the text is better than LLVM's, which computes one
+register's values after the other's to keep few: with sixteen registers that takes up to three times as long."""
 MUCH, MOST, TOO_MUCH = 110, 130, 250
 """Instructions from which on more than two vectors are too much code; if few values are kept; and more than one."""
 
@@ -35,6 +40,9 @@ class SeveralVectors(SteppedLanes):
     """Definitions of vectors of int64, of which several would take many registers."""
     widest = 0
     """Instructions of the longest definition of vectors."""
+
+    one_program = sixteen = in_order = False
+    """Whether the kernel was written for one program, for sixteen registers, and is faster in the order of its text."""
 
     def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
         """A scalar definition of operands."""
@@ -70,13 +78,21 @@ class SeveralVectors(SteppedLanes):
         """A number, or a bound that it is beyond."""
         return self.extreme(order, value, constant(bound, INT64))
 
-    def together(self, node: ast.For, cost: int) -> int:
+    def together(self, node: ast.For, cost: int, lanes: int) -> int:
         """How many vectors a loop, which has been written with one, goes on by; `cost` is that of its definitions."""
         dtypes = set(self.dtypes(node))
-        if not 0 < self.long <= self.widest or cost < CHAIN or len(dtypes) != 1 or dtypes.pop().kind != "f":
+        in_order = self.sixteen and self.doubles >= IN_ORDER
+        self.in_order |= in_order
+        if not 0 < self.long <= self.widest or cost < CHAIN or len(dtypes) != 1:
+            return 1
+        (dtype,) = dtypes
+        if dtype.kind != "f":
             return 1
         if any(_adds_elements(part, node.target) for part in node.body):
             return 1
+        if in_order or (self.one_program and self.sixteen):
+            size = 8 if self.doubles else dtype.itemsize
+            return max(REGISTERS * 32 // (lanes * size), 1)
         few = most_kept(node.body) <= FEW_VALUES
         if cost >= (MOST if few else MUCH):
             return 2 if cost < TOO_MUCH else 1

@@ -22,7 +22,7 @@ from common.compiler.expressions import buffer_of
 from common.compiler.inner_loops import FEW, inner_loop
 from common.compiler.known_texts import KnownTexts
 from common.compiler.lane_memory import lane_of
-from common.compiler.llvm_engine import NOTHING, PIPELINE, TIDYING, cpu
+from common.compiler.llvm_engine import IN_ORDER, NOTHING, PIPELINE, TIDYING, cpu
 from common.compiler.module_text import INVARIANT, ModuleText
 from common.compiler.registers import BOOL, INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
@@ -63,7 +63,9 @@ def translate(
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, texts, vectors=True)
             kernel.whole = here and "+avx512vl" in cpu()[1]
-            kernel.one_program, kernel.has_masks = one_program, one_program and here and "+avx2" in cpu()[1]
+            masks = here and "+avx2" in cpu()[1]
+            kernel.one_program, kernel.has_masks = one_program, one_program and masks
+            kernel.sixteen = masks and not kernel.whole
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 return _KernelWriter(function, symbol, resolve, texts, vectors=False).text(function, symbol), PIPELINE
@@ -83,7 +85,7 @@ class Statements(Vectors):
         self, module: ModuleText, resolve: Callable[[str], Any], scopes: dict[int | None, str], vectors: bool
     ) -> None:
         super().__init__(module, resolve, scopes)
-        self._loop_number, self.one_program = 0, False
+        self._loop_number = 0
         self.vectors = vectors
 
     def statements(self, nodes: list[ast.stmt]) -> None:
@@ -263,7 +265,8 @@ class _KernelWriter(Statements):
         if self.here is not None:
             raise Refused("the kernel does not return a status at its end")
         parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
-        head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
+        self.attributes |= {"nounwind", *([IN_ORDER] if self.in_order else [])}
+        head = f"define i32 @{symbol}({parameters}) {' '.join(sorted(self.attributes))} {{"
         return "\n".join([str(self.module), head, _INDICES.sub(_UNFORESEEN, str(self)), "}", *self.notes, ""])
 
     def give(self, node: ast.expr) -> None:

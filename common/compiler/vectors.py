@@ -126,9 +126,9 @@ class Vectors(SeveralVectors, ABC):
             walk(lanes, stop, masked=True)
         else:
             mark, before, close, numbers = self.mark(), self.cost, self.close, self.numbers
-            self.widest = 0
+            self.widest = self.doubles = 0
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            together = self.together(node, self.cost - before) if self.close == close else 1
+            together = self.together(node, self.cost - before, lanes) if self.close == close else 1
             together = together if self.numbers == numbers else 1
             if together > 1:
                 self.back(mark)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 import dynamic  # noqa: F401  provides the functions that kernels name
-from common.compiler.compile import _translated, compile_kernel
+from common.compiler import llvm_engine
+from common.compiler.compile import _translated, compile_kernel, externals, meaning
 from common.compiler.llvm_engine import NOTHING, PIPELINE, TIDYING
+from common.compiler.translate import translate
 from tests.compiler.kernels import run_kernel
 from tests.helpers.python_kernels import python_kernel
 
@@ -321,5 +324,23 @@ def test_long_loops_go_by_several_vectors(name):
     for n in (0, 1, 5, 15, 16, 17, 31, 63, 64, 65):
         expected, found = arrays(), arrays()
         assert run_kernel(one, expected, [n]) == run_kernel(many, found, [n]) == 0
+        for a, b in zip(expected, found, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
+
+
+@pytest.mark.parametrize(("call", "widest", "in_order"), [("exp", 32, False), ("erfc", 16, True), ("sin", 16, True)])
+def test_sixteen_registers_hold_four_at_once(monkeypatch, call, widest, in_order):
+    monkeypatch.setattr("common.compiler.translate.cpu", lambda: ("", "+avx2"))
+    short = source_of(f"for i in range(n):\n    y[i] = {call}(x[i])")
+    source = short.replace("    n = args[0]\n", "    wide(1)\n    n = args[0]\n")
+    text = translate(source, "loop", partial(meaning, kernel="loop"), True, True)[0]
+    assert max(map(int, re.findall(r"= load <(\d+) x float>", text))) == widest
+    module = llvm_engine.parse(text)
+    assert module.in_order == in_order
+    llvm_engine.tidy(module)
+    address = llvm_engine.load(llvm_engine.emit(module, "loop"), "loop", externals(module))
+    for n in (0, 1, 15, 16, 17, 31, 32, 33, 65):
+        expected, found = arrays(), arrays()
+        assert run_kernel(compile_kernel(short, "loop"), expected, [n]) == run_kernel(address, found, [n]) == 0
         for a, b in zip(expected, found, strict=True):
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.compiler.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt, transfer_sign
+from common.compiler.primitives import Value, absolute, constant, convert, dtype_of, rarely, select, sqrt, transfer_sign
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT, LOG2_E, power_of_two, round_magic, scale
 from common.kernels.math.logarithm import narrow_log
@@ -28,12 +28,12 @@ def erfc(x: Value) -> Value:
     ----------
     M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981.
     """
-    wide, double = convert(x, np.float64), dtype_of(x).itemsize == 8
-    magnitude = absolute(wide)
-    inner = (1.0 - wide) - wide * horner(wide * wide, fitted.ERF_64)
-    tail = (_tail_64 if double else _tail_32)(magnitude)
-    outer = select(wide < 0.0, 2.0 - tail, tail)
-    return convert(select(magnitude < (0.75 if double else 0.5), inner, outer), dtype_of(x))
+    if dtype_of(x).itemsize == 4:
+        return _erfc_32(x)
+    magnitude = absolute(x)
+    inner = (1.0 - x) - x * horner(x * x, fitted.ERF_64)
+    tail = _tail_64(magnitude)
+    return select(magnitude < 0.75, inner, select(x < 0.0, 2.0 - tail, tail))
 
 
 def _tail_64(x: Value) -> Value:
@@ -63,15 +63,19 @@ def _tail_64(x: Value) -> Value:
     return scale(head + (head * grown + tail * (1.0 + grown)), k)
 
 
-def _tail_32(x: Value) -> Value:
-    """Return the same for x >= 1/2, to about 2^-30."""
-    x = at_most(x, 10.5)  # from 10.06 on the result is 0 in float32
-    inverse = 1.0 / (x + 3.0)
-    exponent = x * x * -LOG2_E
+def _erfc_32(x: Value) -> Value:
+    """Return erfc of float32: both polynomials are one, with coefficients that are selected."""
+    wide = convert(x, np.float64)
+    magnitude = absolute(wide)
+    within, bounded = magnitude < 0.5, at_most(magnitude, 10.5)  # from 10.06 on the result is 0 in float32
+    square, inverse = bounded * bounded, 1.0 / (bounded + 3.0)
+    exponent = square * -LOG2_E
     k, count = round_magic(exponent)
     r = exponent - count
     power = (1.0 + r * horner(r, fitted.EXP2_32)) * power_of_two(k)
-    return horner(inverse - 0.1875, fitted.ERFC_32) * inverse * power
+    p = blended(select(within, square, inverse - 0.1875), (within,), (fitted.ERF_64, fitted.ERFC_32))
+    tail = p * inverse * power
+    return convert(select(within, (1.0 - wide) - wide * p, select(wide < 0.0, 2.0 - tail, tail)), np.float32)
 
 
 def erfinv(x: Value) -> Value:
@@ -114,6 +118,5 @@ def _inverted_64(x: Value) -> Value:
 def _inverted_32(x: Value) -> Value:
     """Return the same for a float32, to about 2^-30."""
     w = -narrow_log((1.0 - x) * (1.0 + x))
-    near = w < 6.25
-    t = w - select(near, constant(3.125, w), 11.125)
-    return x * blended(t, (near,), (fitted.ERFINV_NEAR_32, fitted.ERFINV_FAR_32))
+    near = x * horner(w - 3.125, fitted.ERFINV_NEAR_32)
+    return rarely(near, w >= 6.25, lambda: x * horner(w - 11.125, fitted.ERFINV_FAR_32))
