@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from common.compiler import whole_numbers
 from common.compiler.rare_branches import emit_beyond, emit_lookup
 from common.compiler.registers import OneByOne
 from common.compiler.scalar_value import ScalarValue
@@ -117,6 +118,9 @@ class LlvmValue(ScalarValue):
     """One scalar, or one per lane of a vector, in a register: a builder, an IR value and its numpy dtype."""
 
     __slots__ = ("_builder", "_lanes", "_module", "ir", "is_known")
+
+    converts = False
+    """Whether there are instructions for vectors of int64 and floats."""
 
     def __init__(
         self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any], lanes: int = 1
@@ -320,32 +324,21 @@ class LlvmValue(ScalarValue):
             quotient, rest = found
             return quotient + ((quotient < 0) & (rest != 0)).convert(self.dtype)
         wide = np.dtype(np.float64 if self.dtype.itemsize == 4 else np.float32)
-        return (self.convert(wide) / divisor.convert(wide))._whole_part(self.dtype)
+        return (self.convert(wide) / divisor.convert(wide)).whole_part(self.dtype)
 
-    def _whole_part(self, dtype: np.dtype[Any]) -> LlvmValue:
+    def whole_part(self, dtype: np.dtype[Any]) -> LlvmValue:
         """A float without its fraction, in a dtype that holds it."""
         return self._new(self._builder.fptosi(self.ir, self._type(dtype)), dtype)
 
     def divide_down(self, other: Any) -> tuple[LlvmValue, LlvmValue] | None:
-        """Quotient, rounded down, and remainder of vectors of int64, which no float holds; None of anything else.
-
-        By the divisor's inverse, rounded, twice: the first quotient leaves at most 2^12 divisors, the second one, the
-        next whole one, little more than half a divisor. Only the inverse is a division, which a loop makes once by a
-        divisor that it does not change.
-        """
+        """Quotient, rounded down, and remainder of vectors of int64, which no float holds; None of anything else."""
         given = self._coerce(other)
         if self._lanes == 1 or given.is_known or self.dtype != np.dtype(np.int64):
             return None
-        small, wide = (given + 1).convert(np.uint64) <= 2, np.dtype(np.float64)
+        small = (given + 1).convert(np.uint64) <= 2
         by = small.select(2, given)
-        inverse = 1.0 / by.convert(wide)
-        first = (self.convert(wide) * inverse)._whole_part(self.dtype)
-        rest = self - first * by
-        second = (rest.convert(wide) * inverse).rint()._whole_part(self.dtype)
-        rest = rest - second * by
-        above = ((rest ^ by) < 0) & (rest != 0)
-        quotient = first + second - above.convert(self.dtype)
-        return small.select(self * given, quotient), small.select(0, above.select(rest + by, rest))
+        quotient, rest = (whole_numbers.divided if self.converts else whole_numbers.divided_by_branches)(self, by)
+        return small.select(self * given, quotient), small.select(0, rest)
 
     def _truncated(self, target: np.dtype[Any]) -> LlvmValue:
         """``llvm.fptosi.sat``, which LLVM would compute lane by lane: convert what is in range, and choose the rest."""
@@ -373,9 +366,19 @@ class LlvmValue(ScalarValue):
         if self._float and target.kind == "f":
             return self._new((build.fpext if target.itemsize == 8 else build.fptrunc)(self.ir, kind), target)
         if self._float and self._lanes > 1 and (target.kind == "i" or target.itemsize < 4):
-            return self._truncated(target)
+            if self.converts or target.itemsize < 8:
+                return self._truncated(target)
+            wide = self.convert(np.float64)
+            return whole_numbers.to_whole(wide).rarely(whole_numbers.is_large(wide), lambda: self._truncated(target))
         if self._float:
             return self._call(f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat", [target, self.dtype], target)
+        if (
+            target == np.dtype(np.float64)
+            and self.dtype == np.dtype(np.int64)
+            and self._lanes > 1
+            and not self.converts
+        ):
+            return whole_numbers.to_double(self)
         if target.kind == "f":
             return self._new((build.uitofp if unsigned else build.sitofp)(self.ir, kind), target)
         if self.dtype == _BOOL or target.itemsize > self.dtype.itemsize:

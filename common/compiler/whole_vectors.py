@@ -26,6 +26,8 @@ class WholeVector(LlvmValue):
 
     __slots__ = ()
 
+    converts = True
+
     @property
     def fills_registers(self) -> bool:
         """Whether these instructions exist: of one float, or of vectors from 128 bits on."""

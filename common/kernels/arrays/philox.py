@@ -52,11 +52,11 @@ def philox(counter: tuple[Value, Value, Value, Value], key: tuple[Value, Value])
     """
     c0, c1, c2, c3 = counter
     k0, k1 = key
-    for _ in range(_ROUNDS):
-        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = lshr(p1, 32) ^ c1 ^ k0, p1 & _WORD, lshr(p0, 32) ^ c3 ^ k1, p0 & _WORD
+    for _ in range(_ROUNDS):  # instructions that multiply lower halves do without the upper ones
+        p0, p1 = (c0 & _WORD) * _MULTIPLIERS[0], (c2 & _WORD) * _MULTIPLIERS[1]
+        c0, c1, c2, c3 = lshr(p1, 32) ^ c1 ^ k0, p1, lshr(p0, 32) ^ c3 ^ k1, p0
         k0, k1 = (k0 + _WEYL[0]) & _WORD, (k1 + _WEYL[1]) & _WORD
-    return c0, c1, c2, c3
+    return c0 & _WORD, c1 & _WORD, c2 & _WORD, c3 & _WORD
 
 
 def _words(seed: Value, index: Value) -> tuple[Value, ...]:
@@ -87,7 +87,7 @@ def uniform_float64(seed: Value, index: Value) -> Value:
 def normal_float32(seed: Value, index: Value) -> Value:
     """Return the normal float32 number of an element."""
     first, _, second, _ = _words(seed, index)
-    return _box_muller(convert(first + 1, np.float32) * 2.0**-32, _upper_24(second) * 2.0**-24)
+    return _box_muller(convert(convert(first + 1, np.float64), np.float32) * 2.0**-32, _upper_24(second) * 2.0**-24)
 
 
 def normal_float64(seed: Value, index: Value) -> Value:
