@@ -3,4 +3,6 @@
 from common.api.places import publish
 from static.api.transforms import FUNC
 
-__getattr__ = publish(__name__, {"vmap": FUNC["vmap"], "_vmap": FUNC["vmap"]})
+__all__: list[str] = []
+vmap = _vmap = FUNC["vmap"]
+__getattr__ = publish(__name__)

@@ -16,7 +16,7 @@ import numpy as np
 
 from common.api import places, tensors, typed, written_first
 from common.api.machine import determinism
-from common.core import absent, devices, dtypes, formats, mode
+from common.core import absent, devices, dtypes, mode
 from common.core.errors import AllocationError
 from common.core.lazy import Late
 from common.ops import functional
@@ -126,7 +126,7 @@ PLAIN: dict[str, Any] = {
     **dtypes.ABSENT, **typed.TYPED, **typed.PLAIN,
     "device": devices.device, "set_default_device": devices.set_default_device,
     "get_default_device": devices.get_default_device,
-    **formats.FORMATS, "OutOfMemoryError": AllocationError,
+    **devices.FORMATS, "OutOfMemoryError": AllocationError,
     "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.

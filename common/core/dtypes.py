@@ -3,10 +3,17 @@
 An operand belongs to one of three tiers: tensors with dimensions, 0-d tensors, weak numbers (Python
 numbers). Inside a tier dtypes promote as usual; a lower tier changes the result only when its category
 (bool < int < float) is higher. Source of the rule: PyTorch, "Tensor attributes: torch.dtype".
+
+Dtypes are numpy's, so tensors and arrays share them, with the attributes that programs of PyTorch read:
+
+>>> float32.is_floating_point, int64.is_signed, uint8.itemsize
+(True, True, 1)
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -14,7 +21,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from common.core import dtype_attributes
 from common.core.absent import why
 from common.core.errors import DTypeError
 from common.core.spec import Spec
@@ -32,7 +38,57 @@ class Elementwise(Hashable, Protocol):
     refusals: tuple[str, ...]
 
 
-dtype_attributes.install()
+# PyTorch's attributes of dtypes. numpy's class can be neither subclassed nor assigned to, so they stand in its
+# dictionary; numpy has none of these names.
+
+
+def _is_floating_point(self: np.dtype) -> bool:
+    """Whether elements are floating point numbers; complex ones are not."""
+    return self.kind == "f"
+
+
+def _is_complex(self: np.dtype) -> bool:
+    """Whether elements are complex numbers, which no tensor has."""
+    return self.kind == "c"
+
+
+def _is_signed(self: np.dtype) -> bool:
+    """Whether there are negative numbers."""
+    return self.kind in "ifc"
+
+
+def _to_complex(self: np.dtype) -> np.dtype:
+    """The dtype of complex numbers whose parts are of this one.
+
+    Raises
+    ------
+    DTypeError : of integers and bools.
+    """
+    if self.kind not in "fc":
+        raise DTypeError(f"to_complex(): there are no complex numbers with parts of {self}")
+    return self if self.kind == "c" else np.result_type(self, np.complex64)
+
+
+def _to_real(self: np.dtype) -> np.dtype:
+    """The dtype of the parts of complex numbers; any other stays."""
+    return np.empty(0, self).real.dtype if self.kind == "c" else self
+
+
+ATTRIBUTES: dict[str, Any] = {
+    "is_floating_point": property(_is_floating_point), "is_complex": property(_is_complex),
+    "is_signed": property(_is_signed), "to_complex": _to_complex, "to_real": _to_real,
+}  # fmt: skip
+
+
+def _give_attributes() -> None:
+    """Give numpy's dtypes these attributes."""
+    (members,) = gc.get_referents(np.dtype.__dict__)  # the dictionary behind the read-only view of it
+    for name, value in ATTRIBUTES.items():
+        members.setdefault(name, value)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(np.dtype))  # what was looked up before is forgotten
+
+
+_give_attributes()
 
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from common.autograd.view_histories import require_writable
-from common.core import formats, mode
-from common.core.devices import on_cpu
+from common.core import mode
+from common.core.devices import STRIDED, on_cpu
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.sizes import Dim
 from common.core.source_lines import user_frame
@@ -321,7 +321,7 @@ METHODS: dict[str, Any] = {
     "new_full": new_full,
     "new_tensor": new_tensor,
     "new_empty_strided": new_empty_strided,
-    "layout": property(lambda self: formats.STRIDED, doc="torch.strided: all tensors are dense."),
+    "layout": property(lambda self: STRIDED, doc="torch.strided: all tensors are dense."),
     "new": new,
     "share_memory_": share_memory_,
     "is_shared": is_shared,

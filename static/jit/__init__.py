@@ -10,7 +10,7 @@ from common.api.places import open_places
 from common.core import absent
 
 __all__ = [
-    "ScriptModule", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load",
+    "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load",
     "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
 
