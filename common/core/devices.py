@@ -151,13 +151,31 @@ def get_default_device() -> device:
     return CPU
 
 
-class layout(str):
+class _Format:
+    """A name of PyTorch's for what all tensors are, or for what changes nothing."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+
+class layout(_Format):
     """A kind of tensor by what it stores: `strided` is the only one."""
 
     __slots__ = ()
 
 
-class memory_format(str):
+class memory_format(_Format):
     """An order of a tensor's elements in memory: they are row by row, whatever is asked for."""
 
     __slots__ = ()
