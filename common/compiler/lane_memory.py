@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from common.compiler.expressions import Expressions
-from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, storage
+from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
 from common.core.numerics import LANES
 
 _ORDERS = {"slt": lt, "sle": le, "sgt": gt, "sge": ge, "eq": eq, "ne": ne}
@@ -118,6 +118,8 @@ class LaneMemory(Expressions):
     _lanes: LaneState | None = None
     close = 0
     """Accesses in close steps that are fast without a mask only: under one, elements are gathered."""
+    sixteen = False
+    """Whether there are sixteen registers, and masks with which a store takes as long as twelve without."""
     has_masks = False
     """Whether the processor has masks that loops compute; others branch for each element."""
 
@@ -193,14 +195,23 @@ class LaneMemory(Expressions):
         if kind.dtype == BOOL:
             vector = f"<{lanes.width} x i8>"
             text = f"{vector} {self.register(f'zext {text} to {vector}')}"
-        if lanes.mask:
-            name = self._masked("store", kind, lanes.width)
-            align, _, scopes = access.removeprefix(", align ").partition(",")
-            self.line(
-                f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
-            )
-        else:
+        if not lanes.mask:
             self.line(f"store {text}, ptr {address}{access}")
+            return
+        name = self._masked("store", kind, lanes.width)
+        align, _, scopes = access.removeprefix(", align ").partition(",")
+        masked = f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
+        whole = lanes.width * kind.dtype.itemsize >= 64  # others are the rest of a loop
+        if not (self.sixteen and whole and lanes.active and lanes.active.literal is None):
+            self.line(masked)
+            return
+        ends = []
+        every = self.write("icmp sgt", BOOL, lanes.active, constant(lanes.width - 1, INT64)).text
+        for edge, line in zip(self.branch(every), (f"store {text}, ptr {address}{access}", masked), strict=True):
+            self.enter(edge)
+            self.line(line)
+            ends += self.leave()
+        self.join(ends)
 
     def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
         """Write elements at places with gaps between them."""

@@ -41,8 +41,8 @@ class SeveralVectors(SteppedLanes):
     widest = 0
     """Instructions of the longest definition of vectors."""
 
-    one_program = sixteen = in_order = False
-    """Whether the kernel was written for one program, for sixteen registers, and is faster in the order of its text."""
+    one_program = in_order = False
+    """Whether the kernel was written for one program; whether it is faster in the order of its text."""
 
     def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
         """A scalar definition of operands."""

@@ -328,13 +328,15 @@ def test_long_loops_go_by_several_vectors(name):
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
 
 
-@pytest.mark.parametrize(("call", "widest", "in_order"), [("exp", 32, False), ("erfc", 16, True), ("sin", 16, True)])
+@pytest.mark.parametrize(
+    ("call", "widest", "in_order"), [("exp", 32, False), ("erfc", 16, True), ("sin", 16, True), ("lgamma", 16, True)]
+)
 def test_sixteen_registers_hold_four_at_once(monkeypatch, call, widest, in_order):
     monkeypatch.setattr("common.compiler.translate.cpu", lambda: ("", "+avx2"))
     short = source_of(f"for i in range(n):\n    y[i] = {call}(x[i])")
     source = short.replace("    n = args[0]\n", "    wide(1)\n    n = args[0]\n")
     text = translate(source, "loop", partial(meaning, kernel="loop"), True, True)[0]
-    assert max(map(int, re.findall(r"= load <(\d+) x float>", text))) == widest
+    assert max(map(int, re.findall(r"(?:= load <|masked\.load\.v)(\d+)(?: x float|f32)", text))) == widest
     module = llvm_engine.parse(text)
     assert module.in_order == in_order
     llvm_engine.tidy(module)

@@ -10,6 +10,8 @@ from functools import cache
 
 from llvmlite import ir
 
+from common.compiler.llvm_engine import cpu
+
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
 
@@ -142,10 +144,26 @@ def load_some(builder: ir.IRBuilder, address: ir.Value, some: ir.Value, missing:
 
 
 def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, some: ir.Value) -> None:
-    """Store the first `some` elements of a vector, or those of a mask; write nothing else."""
+    """Store the first `some` elements of a vector, or those of a mask; write nothing else.
+
+    Without AVX-512 a store under a mask may take as long as twelve others: all elements are stored without one.
+    """
     vector = lanes.type
     masked, mask = _masked(builder.module, "store", vector), _mask(builder, vector.count, some)
-    builder.call(masked, [lanes, address, INDEX(align(vector.element)), mask])
+    operands = [lanes, address, INDEX(align(vector.element)), mask]
+    if "+avx512f" in cpu()[1]:
+        builder.call(masked, operands)
+        return
+    if isinstance(some.type, ir.VectorType):
+        bits = ir.IntType(vector.count)
+        every = builder.icmp_signed("==", builder.bitcast(mask, bits), ir.Constant(bits, -1))
+    else:
+        every = builder.icmp_signed(">=", some, word(vector.count))
+    with builder.if_else(every) as (then, otherwise):
+        with then:
+            store_lanes(builder, lanes, address)
+        with otherwise:
+            builder.call(masked, operands)
 
 
 def first_lanes(builder: ir.IRBuilder, width: int, count: ir.Value) -> ir.Value:
