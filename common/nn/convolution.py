@@ -16,6 +16,7 @@ from common.nn.reset import reset_parameters
 from common.ops.image.geometry import per_dimension
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
+_CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
 
 
 class _ConvNd(Module):
@@ -23,7 +24,6 @@ class _ConvNd(Module):
 
     rank = 0
     transposed = False
-    function: Callable[..., Any]
     reset_parameters = reset_parameters
 
     def _prepare(
@@ -121,14 +121,20 @@ class _Conv(_ConvNd):
         ShapeError : sizes that do not fit.
         DTypeError : another dtype than the weight's.
         """
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+        """Convolve with another weight and bias: layers that compute theirs call it, as in PyTorch, or replace it."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input = F.pad(input, self._border(), mode=self.padding_mode)
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        convolve = _CONVOLUTIONS[len(self.kernel_size) - 1]
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def _border(self) -> list[Any]:
-        """The padding before and after, the last dimension first."""
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[Any]:
+        """The padding before and after, the last dimension first, under the name that subclasses of PyTorch's use."""
         if self.padding == "valid":
             return [0] * (2 * self.rank)
         if self.padding == "same":
@@ -165,6 +171,7 @@ class _ConvTranspose(_ConvNd):
     """
 
     transposed = True
+    function: Callable[..., Any]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -222,21 +229,21 @@ class _ConvTranspose(_ConvNd):
 class Conv1d(_Conv):
     """Convolution of images of 1 dimension, see `conv1d`."""
 
-    rank, function = 1, F.conv1d
+    rank = 1
 
 
 @sections_of(_Conv)
 class Conv2d(_Conv):
     """Convolution of images of 2 dimensions, see `conv2d`."""
 
-    rank, function = 2, F.conv2d
+    rank = 2
 
 
 @sections_of(_Conv)
 class Conv3d(_Conv):
     """Convolution of images of 3 dimensions, see `conv3d`."""
 
-    rank, function = 3, F.conv3d
+    rank = 3
 
 
 @sections_of(_ConvTranspose)

@@ -145,3 +145,24 @@ def test_functions_of_an_engine_in_a_class_get_no_module(engine):
 
     assert Net()(engine.tensor([-1.0, 2.0])).tolist() == [0, 5]
     assert Linear(2, 3)(engine.ones(2)).shape == (3,)
+
+
+@ENGINES
+@pytest.mark.parametrize("mode", ["zeros", "circular"])
+def test_layers_compute_the_weight_of_a_convolution_by_its_inner_method(engine, mode):
+    class Scaled(engine.nn.Conv2d):
+        def forward(self, x):
+            return self._conv_forward(x, self.weight * 2, None)
+
+    class Shifted(engine.nn.Conv2d):
+        def _conv_forward(self, input, weight, bias):
+            return super()._conv_forward(input, weight, bias) + 1
+
+    plain = engine.nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode)
+    x = engine.randn(1, 2, 4, 5)
+    assert plain._reversed_padding_repeated_twice == [2, 2, 1, 1]
+    for kind, expected in ((Scaled, plain._conv_forward(x, plain.weight * 2, None)), (Shifted, plain(x) + 1)):
+        layer = kind(2, 3, 3, padding=(1, 2), padding_mode=mode)
+        layer.load_state_dict(plain.state_dict())
+        assert (layer(x) == expected).all()
+        assert (engine.function(layer)(x) == expected).all()
