@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.indexed_rows import IndexedRows
 from common.compiler.lane_memory import lane_of
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant
-from common.compiler.stepped_lanes import SteppedLanes
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 from common.core.op import EQUAL
@@ -33,7 +33,7 @@ MUCH, MOST, TOO_MUCH = 110, 130, 250
 """Instructions from which on more than two vectors are too much code; if few values are kept; and more than one."""
 
 
-class SeveralVectors(SteppedLanes):
+class SeveralVectors(IndexedRows):
     """Says how many vectors a loop goes on by, and adds them up one after the other."""
 
     numbers = 0

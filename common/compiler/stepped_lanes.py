@@ -31,7 +31,7 @@ class SteppedLanes(LaneMemory):
         place = written(index, step)
         key = kind.slot, place.text, place.beside, lanes.width
         if key not in lanes.taken:
-            besides = _window(self._places(kind, place.text).read, place.beside, step)
+            besides = window(self._places(kind, place.text).read, place.beside, step)
             low, span = besides[0], besides[-1] - besides[0]
             first = self.write("add", INT64, base, constant(low - place.beside, INT64))
             vectors = self._load_window(container, kind, first, step, span)
@@ -285,7 +285,7 @@ def _run(stored: Iterable[int], beside: int) -> list[int]:
     return part
 
 
-def _window(besides: Iterable[int], beside: int, step: int) -> list[int]:
+def window(besides: Iterable[int], beside: int, step: int) -> list[int]:
     """The places, in order, that lie within a window with one of them: windows begin with the first place of all."""
     known = sorted({*besides, beside})
     while True:

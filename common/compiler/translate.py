@@ -110,7 +110,7 @@ class Statements(Vectors):
         self.call(node.value)
 
     def _assign(self, node: ast.Assign) -> None:
-        if self.waits(node) or self.adds_by_parts(node):
+        if self.waits(node) or self.adds_by_parts(node) or self.joins_rows(node):
             return
         (target,) = node.targets
         match target, node.value:

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from common.compiler.control_flow import BasicBlock
+from common.compiler.indexed_rows import LANES_OF_ROWS, are_side_by_side, at_places, given_once, is_data
 from common.compiler.lane_memory import LaneState, Written, accumulators, lane_of, overlap, written
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Refused, Register, constant, llvm
 from common.compiler.several_vectors import SeveralVectors
@@ -77,7 +77,7 @@ class Vectors(SeveralVectors, ABC):
         return True
 
     def _vector_loop(self, node: ast.For, name: str, start: Register, stop: Register, assigned: set[str]) -> None:
-        counter, lanes, given = f"(lane of {name})", self._count_lanes(node), _given_once(node)
+        counter, lanes, given = f"(lane of {name})", self._count_lanes(node), given_once(node)
         held = self._hold(node, name)
         if held:
             if start.literal != 0:
@@ -119,7 +119,8 @@ class Vectors(SeveralVectors, ABC):
         if start.literal is not None and stop.literal is not None and stop.literal - start.literal <= 2 * lanes:
             for first in range(start.literal, stop.literal, lanes):
                 left = stop.literal - first
-                width = lanes if held or left > lanes else max(1 << (left - 1).bit_length(), 2)
+                whole = max(1 << (left - 1).bit_length(), 2)
+                width = lanes if held or left > lanes else left if left > 2 and are_side_by_side(node) else whole
                 self.variables[counter] = constant(first, INT64)
                 body(width, masked=left < width)
         elif self.rare:  # half of the code, which is slower by a few percent
@@ -138,6 +139,8 @@ class Vectors(SeveralVectors, ABC):
             elif self.cost - before >= COSTLY and self.close == close:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
+            elif not held and at_places(node):  # much code, of which less is better than a shorter vector
+                self._rest(node, name, counter, stop)
             elif not held:  # a shorter vector, so that few elements cost less than many
                 walk(lanes // 2, stop, masked=True)
             else:  # lanes of a sum are what they are
@@ -148,6 +151,20 @@ class Vectors(SeveralVectors, ABC):
         for key, (address, access) in held.items():
             self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
+
+    def _rest(self, node: ast.For, name: str, counter: str, stop: Register) -> None:
+        """Write the iterations that are left one by one."""
+
+        def body() -> None:
+            self.variables[name] = self.variables[counter]
+            self.statements(node.body)
+
+        def advance() -> None:
+            self.variables[counter] = self.write("add", INT64, self.variables[counter], constant(1, INT64))
+
+        self.loop(
+            [counter], lambda: self.write("icmp slt", BOOL, self.variables[counter], stop).text, body, advance, True
+        )
 
     def waits(self, node: ast.Assign) -> bool:
         """Whether a name is given what is written when somebody asks: most numbers of lanes are but places."""
@@ -213,7 +230,7 @@ class Vectors(SeveralVectors, ABC):
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
-        return min(BYTES // max(sizes), MOST)
+        return min(BYTES // max(sizes), LANES_OF_ROWS if at_places(node) else MOST)
 
     def order(self, order: str, x: Register, y: Register) -> Register:
         """How two values compare; the index of the loop and a number as the lanes from its first one on."""
@@ -271,10 +288,11 @@ class Vectors(SeveralVectors, ABC):
             base, step = self.place(index)
             places.add(written(index, step))
         except OneByOne:
-            if not (_is_data(index, self._lanes.given) or _is_stepped(index, self._lanes)):
+            if not (is_data(index, self._lanes.given) or _is_stepped(index, self._lanes)):
                 raise
             places.add(written(index, 0))
-            return self._gather_lanes(container, kind, self.integer(index))
+            rows = self.load_rows(container, kind, index)
+            return self._gather_lanes(container, kind, self.integer(index)) if rows is None else rows
         if step > 1:
             return self._load_steps(container, kind, index, base, step)
         return self._load_lanes(container, kind, base) if step else self.load(container, base)
@@ -361,19 +379,6 @@ class Vectors(SeveralVectors, ABC):
         if self._lanes is not None:
             raise OneByOne("a call")
         return super().machine(*arguments)  # type: ignore[arg-type]
-
-
-def _given_once(node: ast.For) -> dict[str, ast.expr]:
-    """Names that the body of a loop assigns once, with their expressions."""
-    stores = Counter(name.id for name in names(node) if isinstance(name.ctx, ast.Store))
-    lets = [part for part in node.body if isinstance(part, ast.Assign)]
-    return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
-
-
-def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
-    """Whether a place depends on elements; LLVM has other ways to read every other element, or rows from the end."""
-    elements = any(isinstance(part, ast.Subscript) for part in parts(index))
-    return elements or any(_is_data(given[name.id], given) for name in names(index) if name.id in given)
 
 
 def _is_stepped(index: ast.expr, lanes: LaneState) -> bool:

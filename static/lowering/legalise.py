@@ -21,19 +21,20 @@ from static.lowering.ir.program_values import Work, unsupported
 from static.lowering.memory.update_in_place import begins_as_copy
 
 
-def legalise(graph: Graph) -> Work:
-    """The items of `graph`, in program order.
+def legalise(graph: Graph, parallel: bool = False) -> Work:
+    """The items of `graph`, in program order; `parallel` are those whose loops threads share.
 
     Raises
     ------
     CompileError : a node that has no kernel; names the op and the user's line.
     """
-    return _Legaliser(graph).run()
+    return _Legaliser(graph, parallel).run()
 
 
 class _Legaliser(Padded):
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, parallel: bool) -> None:
         super().__init__(graph)
+        self.parallel = parallel
         self.bound: set[int] = set()
 
     def run(self) -> Work:

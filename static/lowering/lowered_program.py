@@ -60,7 +60,7 @@ class LoweredProgram:
         self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0, inside: bool = False
     ) -> None:
         self.graph, self.options, self.parallel = graph, options, parallel
-        self.work: Work = legalise(graph)
+        self.work: Work = legalise(graph, parallel)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
         if options.fuse and options.share_memory and not inside:
             self.work.kept = size_only(self.work)

@@ -149,7 +149,7 @@ class _Builder(Indexed):
                     body, late = self.rows, self.late_rows
                     if not self.is_row(item):
                         body, late = self.prologue, self.late_scalars
-                    store = self.store(item, value, body, "")
+                    store = self.store(item, value, body, "", body)
                     (late if self.overwrites(item) else body).append(store)
         if self.nest.inner is None:
             return
@@ -324,7 +324,7 @@ class _Builder(Indexed):
             return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
             target = self.late if self.overwrites(item) else loop
-            target.append(self.store(item, value, self.rows, "c"))
+            target.append(self.store(item, value, self.rows, "c", loop))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
             loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
         return value

@@ -31,6 +31,7 @@ Rows of more elements than close steps serve are turned before, some rows at a t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from common.compiler.close_steps import CLOSE
@@ -70,6 +71,8 @@ TURNED_ROWS = 64
 COSTLY = 16
 """Instructions of an elementary function; arithmetic takes less than reading elements several places apart."""
 _VALUE = re.compile(r"\b[qtu]\d+\b")
+FEW_OF_ROW = 2
+"""Elementary functions of numbers of a row that take no longer than to take rows apart."""
 LITERAL = 64
 """Numbers up to this stand in the text."""
 
@@ -106,12 +109,15 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int,
     if nest.inner is None or not nest.rows or nest.inner_run is None:
         return None
     start = _first_of_parts(group) or nest.inner_run[0]
+    if any(map(at_rows, group.items)) and are_whole_rows(group.items, start) and start == group.split:
+        own = InnerNest(group, nest, {size_key(nest.inner): hint(nest.inner)})
+        return {nest.argument(nest.inner): hint(nest.inner)}, build(group, escaping, part=own).kernel.body
     inside = any(bounds.dim >= start for item in group.items for access in item.accesses for bounds in access.parted)
     columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
     last = hint(nest.rows[-1]) if start == nest.inner_run[0] else rows
     if not 2 <= columns <= MOST_COLUMNS or last < FEWEST_ROWS or (inside and rows < FEWEST_WITH_PARTS):
         return None
-    reduced = any(item.kind == "rows" for item in group.items)
+    reduced = any(item.kind == "rows" or at_rows(item) for item in group.items)
     if columns >= LANES // 2 and not inside and not (reduced and last >= LANES):  # half a vector holds such a row
         return None
     turned = columns > CLOSE
@@ -119,7 +125,7 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int,
         return None
     if turned and any(x.dim < start for item in group.items for access in item.accesses for x in access.parted):
         return None
-    if not all(_may_be_written_out(item, len(group.dims), start) for item in group.items):
+    if not all(may_be_written_out(item, len(group.dims), start) for item in group.items):
         return None
     outside = columns_outside(group, escaping, nest, start, columns) if start == nest.inner_run[0] else None
     if outside is not None:
@@ -146,11 +152,32 @@ def _first_of_parts(group: Group) -> int | None:
     return None
 
 
-def _may_be_written_out(item: Item, dims: int, start: int) -> bool:
-    if item.at is not None or item.calls:
+def at_rows(item: Item) -> bool:
+    """Whether it reads or writes rows of a few elements at indices."""
+    return item.at is not None and item.split is not None and item.function != ONE_OF_ROW
+
+
+def are_whole_rows(items: Sequence[Item], start: int) -> bool:
+    """Whether items of rows at indices, `start` dimensions of which are rows, are computed row by row.
+
+    They are if they do but arithmetic, each with one vector. Longer rows, which fill a vector and whose columns are
+    more code, are so with elementary functions, too, and with a few of those of numbers of a row.
+    """
+    if any(i.kind != "map" or i.calls or i.function == ONE_OF_ROW or i.split not in (None, start) for i in items):
+        return False
+    costly = [i for i in items if not (is_cheap(i) or i.gathers)]
+    columns = next((hint(numel(i.dims[start:])) for i in items if at_rows(i)), 0)
+    return not costly or (columns > CLOSE // 2 and sum(len(i.dims) <= start for i in costly) <= FEW_OF_ROW)
+
+
+def may_be_written_out(item: Item, dims: int, start: int) -> bool:
+    """Whether columns of an item are items, where `start` of so many dimensions are rows."""
+    if item.calls:
         return False
     if item.function == ONE_OF_ROW:
-        return item.split == start and len(item.dims) == dims
+        return item.at is None and item.split == start and len(item.dims) == dims
+    if item.at is not None and len(item.dims) > start:
+        return item.split == start
     if item.window is not None and item.kind != "map":
         return False
     if item.kind != "map" and any(bounds.dim >= start for access in item.accesses for bounds in access.parted):

@@ -191,7 +191,7 @@ class WrittenOut:
             window = item.window
         made = Item(
             next(self._numbers), item.node, kind, dims, function, item.dtype, operands, [out], split=split,
-            window=window,
+            window=window, at=item.at if function == item.function else None,
         )  # fmt: skip
         out.maker = made
         self.items.append(made)

@@ -21,9 +21,10 @@ from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
-from static.lowering.codegen.short_rows import MOST_ITEMS, are_short
+from static.lowering.codegen.short_rows import MOST_ITEMS, are_short, at_rows
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy
+from static.lowering.fusion.rows_at_indices import short_obstacle
 from static.lowering.fusion.size_only import KEPT, is_worth_keeping
 from static.lowering.groups import Group, single
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, breaks_within
@@ -141,6 +142,8 @@ class _Fuser:
             and _is_short(dims, split)
         ):
             return "rows of a few elements are written out, and these would be too long"
+        if tally.short and (reason := short_obstacle(one, two, dims, split or 0)):
+            return reason
         if tally.columns and tally.rows and columns > CLOSE and _is_short(dims, split or 0):
             return "rows of a few elements are turned, and columns are not reduced while they are"
         if tally.maps > MAX_ITEMS:
@@ -285,6 +288,7 @@ class _Tally:
     puts, gathers : how many write at indices, and how many read elements there.
     maps, costly : how many are elementwise, and how many of these cost more than a load.
     checks : how many check indices that they may compute.
+    short : how many read or write rows of a few elements at indices.
     """
 
     count: int
@@ -294,6 +298,7 @@ class _Tally:
     maps: int
     costly: int
     checks: int
+    short: int
 
     @staticmethod
     def of(item: Item) -> _Tally:
@@ -301,13 +306,14 @@ class _Tally:
         is_map = item.kind == "map"
         checks = item.gathers and bool(item.calls)
         gathers, costly = item.gathers and not checks, is_map and not is_cheap(item) and not checks
-        return _Tally(1, (item,) * (item.kind == "cols"), item.puts, gathers, is_map, costly, checks)
+        return _Tally(1, (item,) * (item.kind == "cols"), item.puts, gathers, is_map, costly, checks, at_rows(item))
 
     def __or__(self, other: _Tally) -> _Tally:
         maps, costly = self.maps + other.maps, self.costly + other.costly
         columns, puts, gathers = self.columns + other.columns, self.puts + other.puts, self.gathers + other.gathers
         checks = self.checks + other.checks
-        return _Tally(self.count + other.count, columns, puts, gathers, maps, costly, checks)
+        short = self.short + other.short
+        return _Tally(self.count + other.count, columns, puts, gathers, maps, costly, checks, short)
 
     @property
     def rows(self) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.close_steps import CLOSE
+from common.core.numerics import LANES
 from common.core.op import IndexUse
 from common.core.shapes import contiguous_strides
 from common.core.sizes import Dim, hint
@@ -38,11 +40,10 @@ from static.lowering.ir.items import (
 from static.lowering.memory.update_in_place import begins_as_copy
 
 SHORTEST_ROW = 16
-"""Elements of the shortest innermost loop in which a kernel reads a row at an index, or elements at one each. Shorter
-rows are gathered first: loops over rows of 8 elements take as long as a loop over all of them and the gather, of 4
-elements 1.4 times as long."""
+"""Elements of the shortest innermost loop in which a kernel reads a row at an index, or elements at one each. Rows of
+up to `CLOSE` elements are written out (`static.lowering.codegen.short_rows`); those in between are gathered first."""
 
-SHORT = f"rows of a table that have less than {SHORTEST_ROW} elements, or are not contiguous, are gathered first"
+SHORT = f"few rows of a table, those of {CLOSE + 1} to {SHORTEST_ROW - 1} elements, or with gaps, are gathered first"
 
 
 def why_gathered(node: Node) -> str:
@@ -52,7 +53,14 @@ def why_gathered(node: Node) -> str:
 
 
 class ByIndex(Paired):
-    """The nodes that read and write at indices."""
+    """The nodes that read and write at indices.
+
+    Attributes
+    ----------
+    parallel : whether threads share the loops; rows that are written out are of one thread.
+    """
+
+    parallel = False
 
     def by_index(self, node: Node) -> bool:
         """Add a node that reads or writes at indices; False if it is none, or has to be a kernel of its own."""
@@ -109,11 +117,25 @@ class ByIndex(Paired):
         row = self.operand(Layout(table.root, table.offset, shape, (*before, *(0,) * count, *behind), False), shape)
         assert isinstance(row, Access)
         uneven = inner and rows is not None and not is_literal(row.strides[-1], 1)
-        if uneven or hint(numel(run)) < SHORTEST_ROW:
+        split = None if rows is None else self.few(shape, dim, count, behind)
+        if uneven or (split is None and hint(numel(run)) < SHORTEST_ROW):
             return False
         index, after = self.indices(node, found, shape, table.shape[dim])
-        self._taken(node, row, [index], AtIndex(table.shape[dim], table.strides[dim], wrap), after=after)
+        at = AtIndex(table.shape[dim], table.strides[dim], wrap)
+        self._taken(node, row, [index], at, after=after, split=split)
         return True
+
+    def few(self, shape: Sizes, dim: int, count: int, steps: Sizes) -> int | None:
+        """How many dimensions there are before those of rows of few elements, which are written out; None of others.
+
+        The indices of the rows, of `count` dimensions, vary within a loop; elements lie side by side, by their `steps`.
+        """
+        inner, rows = shape[dim + count :], shape[dim : dim + count]
+        if self.parallel or not 2 <= hint(numel(inner)) <= CLOSE or hint(numel(rows)) < LANES:
+            return None
+        if sizes_key(steps) != sizes_key(contiguous_strides(inner)):
+            return None
+        return len(strip_ones(shape[: dim + count]))
 
     def take_elements(self, node: Node) -> bool:
         """Elements of a table at indices that are computed, or of which each has several, as a map that checks them.
@@ -157,7 +179,9 @@ class ByIndex(Paired):
         per_row = self.per_row(node, shape) if shape else None
         if per_row is None or _is_ready(source) or value.dtype.kind == "b":
             return False
-        if hint(numel(shape[dim + count :])) < SHORTEST_ROW:
+        inner = shape[dim + count :]
+        split = self.few(shape, dim, count, contiguous_strides(inner))
+        if split is None and hint(numel(inner)) < SHORTEST_ROW and (self.parallel or strip_ones(inner)):
             return False
         out = self.result(value)
         index, after = self.indices(node, per_row, shape, value.shape[dim])
@@ -173,6 +197,7 @@ class ByIndex(Paired):
             operands=[Operand(self.operand(source, shape), out.dtype), index],
             results=[out],
             after=[self.begin(node, out, [self.layout(operand) for operand in x], after), *after],
+            split=split,
             window=window,
             at=AtIndex(value.shape[dim], strides[dim], wrap, how.join),
         )

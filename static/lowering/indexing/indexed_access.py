@@ -90,22 +90,24 @@ class Indexed:
             self.values[place] = self.let(read, body)
         return self.values[place]
 
-    def store(self, item: Item, value: Any, rows: list[Any], column: str) -> Store:
-        """The statement that stores a result, or joins it with the row at an index; bases are added to `rows`."""
+    def store(self, item: Item, value: Any, rows: list[Any], column: str, loop: list[Any]) -> Store:
+        """The statement of a loop that stores a result, or joins it with what is at an index; `rows` get bases."""
         place = self.nest.own_place(item, rows, column)
         if item.at is None or not item.puts:
             return Store(place, value)
-        place = self.at_index(item, place, self.rows)
+        place = self.at_index(item, place, loop)
         return Store(place, Call(item.at.join, (place, value)) if item.at.join else value)
 
     def at_index(self, item: Item, place: Place, loop: list[Any]) -> Place:
         """The same place of the row at an index; if the index varies in it, found in the loop over columns."""
         assert item.at is not None
-        terms = [place.base] if place.base else []
+        number = place.base.isdigit() and not place.beside  # columns of one row have one name
+        terms = [place.base] if place.base and not number else []
         for which, (_, step) in enumerate(_dimensions(item)):
             index = self.row_index(item, loop, which)
             terms.append(index if is_literal(step, 1) else f"{index} * {self.nest.size(step)}")
-        return Place(place.buffer, self.named(item, " + ".join(terms), loop), place.var, place.step, place.beside)
+        beside = place.base if number else place.beside
+        return Place(place.buffer, self.named(item, " + ".join(terms), loop), place.var, place.step, beside)
 
     def row_index(self, item: Item, loop: list[Any], which: int = 0) -> str:
         """The name of an index, from the beginning."""
