@@ -288,9 +288,9 @@ def are_side_by_side(node: ast.For) -> bool:
     """Whether a loop uses elements side by side only: then vectors have any number of lanes, and need no masks."""
     places = [part.slice for part in parts(node) if isinstance(part, ast.Subscript)]
     plain = (ast.Name, ast.Constant, ast.BinOp, ast.Add, ast.Load)
-    return all(isinstance(part, plain) for place in places for part in ast.walk(place)) and not any(
-        isinstance(part, (ast.IfExp, ast.Mult)) for part in parts(node)
-    )
+    lets = [part for part in node.body if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)]
+    numbers = [let.value for let in lets if isinstance(let.value, (ast.BinOp, ast.IfExp, ast.Name))]
+    return not numbers and all(isinstance(part, plain) for place in places for part in ast.walk(place))
 
 
 def given_once(node: ast.For) -> dict[str, ast.expr]:

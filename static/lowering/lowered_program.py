@@ -16,6 +16,7 @@ from static.lowering.codegen.build import Built
 from static.lowering.codegen.column_loops import column_loop
 from static.lowering.codegen.scalar_blocks import BLOCK_ITERATIONS
 from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
+from static.lowering.codegen.short_columns import is_short_batch
 from static.lowering.codegen.short_rows import build_rows
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
@@ -99,7 +100,7 @@ class LoweredProgram:
             steps = [_step(cut.kernel, cut.nest.bound, cut.nest.ints, [group], cut.cut)]
             return steps + [_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds]
         known = known_columns(group, self.escaping)
-        if known is None:
+        if known is None or is_short_batch(group, self.escaping):
             return build_rows(group, self.escaping)
         return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
 

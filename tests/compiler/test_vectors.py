@@ -123,10 +123,22 @@ IN_ORDER = {
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "one place that must not be read": "for i in range(n):\n    y[i] = x[i] if i >= 0 else x[900000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
-    "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
+    "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = add(x[i], y[i])",
     "names of two places": "for i in range(n):\n    b = i + 1\n    c = i\n    x[b] = x[c]",
     "the last value": "t = 0\nfor i in range(n):\n    t = k[i]\nk[0] = t",
 }
+
+_C = "for i in range(n):\n    c = (k[i] & 7) * 3\n    "
+AT_PLACES = {
+    "one joined": "for i in range(n):\n    c = k[i] & 7\n    y[c] = add(y[c], x[i])",
+    "one put": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
+    "rows joined": f"{_C}y[c] = add(y[c], x[i])\n    y[c + 1] = add(y[c + 1], y[c + 1])".replace("y[c + 1])", "x[i])"),
+    "rows put": f"{_C}y[c + 1] = x[i + 2]\n    y[c] = x[i]\n    y[c + 2] = neg(x[i])",
+    "rows read": f"{_C}y[i] = add(x[c], x[c + 2])\n    d[i] = to_float64(x[c + 1])",
+    "rows read and joined": f"{_C}t = add(x[c], x[c + 1])\n    y[c] = add(y[c], t)\n    y[c + 1] = add(y[c + 1], x[c])",
+    "five joined": _C + "\n    ".join(f"d[c + {j}] = maximum(d[c + {j}], to_float64(x[c + {j}]))" for j in range(5)),
+}
+"""Rows at places that are data: joined one after the other."""
 
 
 def arrays():
@@ -141,9 +153,9 @@ def source_of(body):
     return BUFFERS + "".join(f"    {line}\n" for line in body.splitlines()) + "    return 0\n"
 
 
-@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES, *IN_ORDER])
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES, *IN_ORDER, *AT_PLACES])
 def test_loop(name):
-    source = source_of({**INDEPENDENT, **IN_STEPS, **IN_LANES, **IN_ORDER}[name])
+    source = source_of({**INDEPENDENT, **IN_STEPS, **IN_LANES, **IN_ORDER, **AT_PLACES}[name])
     address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
     for n in (*range(20), 31, 32, 33, 48, 64, 70):
         expected, found = arrays(), arrays()
@@ -151,6 +163,13 @@ def test_loop(name):
         assert run_kernel(address, found, [n]) == 0
         for a, b in zip(expected, found, strict=True):
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
+
+
+@pytest.mark.parametrize("name", AT_PLACES)
+def test_rows_at_places_are_whole_vectors(name):
+    text = str(_translated(source_of(AT_PLACES[name]), "loop", "loop")[0])
+    assert re.search(r"load <[2-5] x |store <[2-5] x |extractelement", text)
+    assert "gather" not in text
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)
@@ -175,9 +194,9 @@ def test_steps_of_a_known_length_are_gathered(name):
     assert "llvm.masked.gather" in str(module)
 
 
-@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES])
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_STEPS, *IN_LANES, *AT_PLACES])
 def test_iterations_that_the_text_counts_are_written_without_a_loop(name):
-    body = {**INDEPENDENT, **IN_STEPS, **IN_LANES}[name]
+    body = {**INDEPENDENT, **IN_STEPS, **IN_LANES, **AT_PLACES}[name]
     for count in (1, 3, 4, 7, 8, 13, 16, 17, 27, 32):
         source = source_of(body.replace("range(n)", f"range({count})").replace(", n)", f", {count})"))
         address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
@@ -194,7 +213,8 @@ def test_a_vector_of_the_rest_has_a_mask_where_it_must():
     assert "phi" not in text(8)
     assert "masked" not in text(8)
     assert "<8 x float>" in text(8)
-    assert "masked.load.v8f32" in text(5)
+    assert "masked" not in text(5)
+    assert "<5 x float>" in text(5)
     assert "phi" not in text(21)
     assert "phi" in text(40)
 

@@ -46,6 +46,7 @@ from static.lowering.codegen.close_elements import close_form
 from static.lowering.codegen.columns_outside import columns_outside
 from static.lowering.codegen.loop_nest import LONG, MANY, InnerNest, Nest
 from static.lowering.codegen.row_stages import is_cheap
+from static.lowering.codegen.short_columns import short_columns
 from static.lowering.codegen.written_rows import WrittenOut
 from static.lowering.groups import Group
 from static.lowering.ir.items import (
@@ -85,7 +86,7 @@ def are_short(columns: int, rows: int) -> bool:
 def build_rows(group: Group, escaping: set[int]) -> Built:
     """The kernel of a group; if rows or distances are short, with a form for these before the one for all sizes."""
     built = build(group, escaping)
-    form = _short_form(group, escaping, built.nest) or close_form(group, escaping, built.nest)
+    form = next(filter(None, (make(group, escaping, built.nest) for make in _FORMS)), None)
     if form is None or len(built.nest.bound) > MAX_BUFFERS:
         return built
     certain, body = form
@@ -271,3 +272,6 @@ class _ShortNest(InnerNest):
 def _first(place: Place) -> str:
     """The first element of a tile."""
     return f"{place.base} + m0 * {place.step}" if place.base else f"m0 * {place.step}"
+
+
+_FORMS = _short_form, short_columns, close_form
