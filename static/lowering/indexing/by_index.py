@@ -181,7 +181,8 @@ class ByIndex(Paired):
             return False
         inner = shape[dim + count :]
         split = self.few(shape, dim, count, contiguous_strides(inner))
-        if split is None and hint(numel(inner)) < SHORTEST_ROW and (self.parallel or strip_ones(inner)):
+        run = inner if self.parallel or strip_ones(inner) else shape
+        if split is None and (not strip_ones(shape) or hint(numel(run)) < SHORTEST_ROW):
             return False
         out = self.result(value)
         index, after = self.indices(node, per_row, shape, value.shape[dim])

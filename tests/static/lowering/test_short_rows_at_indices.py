@@ -68,7 +68,7 @@ def test_elements_are_joined_at_indices_by_the_loop_that_computes_them():
         total = tw.zeros((7,)).index_add(0, i, tw.exp(w))
         return total, tw.exp(w) / tw.index_select(total, 0, i)
 
-    compiled = assert_compiles(program, *((floats(n), RNG.integers(0, 7, n)) for n in (100, 17, 1, 0)))
+    compiled = assert_compiles(program, *((floats(n), RNG.integers(0, 7, n)) for n in (100, 17, 40)))
     assert "add1" not in names(compiled)
 
 
@@ -92,3 +92,12 @@ def test_large_arrays_are_joined_in_kernels_of_their_own():
     compiled = assert_compiles(lambda x, i: tw.zeros(x.shape).index_add(0, i, tw.index_select(x, 0, i) * 2), (x, i))
     refused = [reason for kernel in compiled.explain().kernels for reason in kernel.refused]
     assert any("several large arrays" in reason for reason in refused)
+
+
+@pytest.mark.parametrize("count", [1, 2, 16])
+def test_few_elements_are_joined_by_a_kernel_of_their_own(count):
+    x, w, i = floats(5), floats(count), np.full(count, -2)
+    compiled = assert_compiles(lambda x, w, i: x.index_put((i,), w * 2, accumulate=True), (x, w, i))
+    assert ("add1" in names(compiled)) == (count < 16)
+    one = tw.ones(1)
+    assert_compiles(lambda x, i: x.index_put((i[:1],), one * x[0] * 2, accumulate=True), (x, i))
