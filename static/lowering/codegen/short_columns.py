@@ -66,7 +66,7 @@ def short_columns(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[in
         return None
     assert group.split is not None
     lead, columns = group.lead, hint(nest.inner)
-    turned, start = _Turned(group, escaping, lead, group.split), len(group.dims) - 1
+    turned, start = _ReducedLast(group, escaping, lead, group.split), len(group.dims) - 1
     written = WrittenOut(turned.group, escaping, start, group.dims[lead], hint(group.dims[lead]), True)
     known = [group.dims[lead], *([nest.inner] if columns <= KNOWN else [])]
     own = _ColumnNest(written, nest, {size_key(n): hint(n) for n in known})
@@ -85,7 +85,7 @@ def are_short_columns(group: Group, escaping: set[int], nest: Nest) -> bool:
     if count * len(group.items) > MOST_ITEMS or count * costly > MOST_FUNCTIONS:
         return False
     reduces = any(item.kind == "cols" for item in group.items)
-    return reduces and _Turned(group, escaping, lead, split).possible
+    return reduces and _ReducedLast(group, escaping, lead, split).possible
 
 
 def is_short_batch(group: Group, escaping: set[int]) -> bool:
@@ -94,7 +94,7 @@ def is_short_batch(group: Group, escaping: set[int]) -> bool:
     return short and hint(numel(group.dims)) >= FEWEST_ELEMENTS and are_short_columns(group, escaping, Nest(group))
 
 
-class _Turned:
+class _ReducedLast:
     """The items of a group, with the dimension that is reduced behind all others.
 
     Attributes
