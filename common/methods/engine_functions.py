@@ -50,6 +50,8 @@ _ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
 
 def _about_memory(name: str) -> dict[str, Any]:
     """The arguments about memory that a function takes, with their defaults."""
+    if name == "clone":
+        return {"memory_format": None}
     if name not in PLACED:
         return {}
     return {**_ABOUT_MEMORY, **({"memory_format": None} if name.startswith("empty") or name.endswith("_like") else {})}
@@ -148,7 +150,7 @@ def bind(
         body[:0] = [f"if out is not None: return _write_out({name!r}, out, {', '.join(['_itself', *again])})"]
     if in_place:
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
-    if placed:
+    if "device" in placed:
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
     if older:
         body[:0] = ["if size_average is not None or reduce is not None: reduction = _older(size_average, reduce)"]

@@ -133,6 +133,11 @@ def test_switches_of_precision_and_determinism_are_accepted(engine):
         engine.set_num_interop_threads(0)
     assert engine.version.cuda is None
     assert engine.ones(2, 2).to(memory_format=engine.channels_last).shape == (2, 2)
+    for form in (engine.preserve_format, engine.contiguous_format):
+        copied = engine.function(lambda x, form=form: engine.clone(x, memory_format=form) * 2)
+        assert copied(engine.ones(2)).tolist() == [2, 2]
+    with pytest.raises(TypeError):
+        engine.clone(engine.ones(2), device="cpu")
 
 
 def doubled(rank, queue):
