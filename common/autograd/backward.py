@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, ValuesView
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -354,9 +354,9 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     if type(x) is tuple:
         return x
-    if isinstance(x, (TensorBase, GradientEdge)) or not isinstance(x, (Sequence, Iterator, ValuesView)):
+    if isinstance(x, (TensorBase, GradientEdge, Mapping)) or hasattr(x, "__array__") or not isinstance(x, Iterable):
         return (x,)
-    return tuple(x)  # `params.values()` and generators as well
+    return tuple(x)  # generators, `params.values()` and a ParameterList as well
 
 
 def _array(x: Any) -> Any:

@@ -235,3 +235,13 @@ def test_the_only_part_of_a_split_follows_its_base(engine):
         with engine.no_grad():
             part.zero_()
         assert base.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_inputs_may_be_whatever_iterates_over_tensors(engine):
+    held = engine.nn.ParameterList([engine.ones(2), engine.ones(3) * 2])
+    loss = (held[0] ** 2).sum() + (held[1] ** 3).sum()
+    first, second = engine.autograd.grad(loss, held, retain_graph=True)
+    assert (first.tolist(), second.tolist()) == ([2, 2], [12, 12, 12])
+    loss.backward(inputs=held)
+    assert (held[0].grad == first).all()
