@@ -21,7 +21,7 @@ import numpy as np
 
 __all__ = [
     "Value", "absolute", "beyond", "bits", "by_number", "ceil", "constant", "convert", "copysign", "dtype_of",
-    "evaluate", "fills_registers", "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "rarely",
+    "evaluate", "fills_registers", "floor", "floor_divide", "fma", "from_bits", "is_float", "lookup", "lshr", "rarely",
     "remainder", "repeat_while", "rint", "select", "shl", "sqrt", "transfer_sign", "trunc", "trunc_divide",
 ]  # fmt: skip
 
@@ -146,6 +146,15 @@ def copysign(magnitude: Value, sign: Value) -> Value:
 def sqrt(x: Value) -> Value:
     """Return the square root, correctly rounded (IEEE 754); NaN below zero, and sqrt(-0) = -0."""
     return np.sqrt(x) if _is_numpy(x) else x.sqrt()
+
+
+def fma(x: Value, y: Value, z: Value) -> Value:
+    """Return x * y + z, rounded once."""
+    if not _is_numpy(x):
+        return x.fused(y, z)
+    from common.compiler.exact_sums import fma as fused
+
+    return fused(*map(np.asarray, (x, y, z)))[()]
 
 
 def floor(x: Value) -> Value:

@@ -180,7 +180,8 @@ class TextValue(ScalarValue):
     # ---------------------------------------------------------------- functions
     def _exact(self, name: str, *others: TextValue) -> TextValue:
         operands = ", ".join(f"{{{i}}}" for i in range(1 + len(others)))
-        return self._new(f"{'abs' if name == 'fabs' else f'np.{name}'}({operands})", self, *others)
+        own = {"fabs": "abs", "fma": "fma"}.get(name, f"np.{name}")
+        return self._new(f"{own}({operands})", self, *others)
 
     def beyond(self, x: TextValue, bound: float, definition: Callable[..., Any], *operands: TextValue) -> TextValue:
         """Return this value, but ``definition(x)`` where |x| > bound; of other operands if there are any."""

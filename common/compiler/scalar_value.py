@@ -42,7 +42,7 @@ class ScalarValue:
 
     @abstractmethod
     def _exact(self, name: str, *others: Any) -> Self:
-        """A function of floats that IEEE 754 defines: fabs, copysign, sqrt, floor, ceil, trunc or rint."""
+        """A function of floats that IEEE 754 defines: fabs, copysign, sqrt, fma, floor, ceil, trunc or rint."""
 
     # ---------------------------------------------------------------- operands
     def _coerce(self, other: Any) -> Any:
@@ -140,6 +140,10 @@ class ScalarValue:
     def sqrt(self) -> Self:
         """Correctly rounded square root."""
         return self._function("sqrt")
+
+    def fused(self, factor: Any, term: Any) -> Self:
+        """Return this value times a factor plus a term, rounded once."""
+        return self._function("fma", self._coerce(factor), self._coerce(term))
 
     def floor(self) -> Self:
         """Round down."""

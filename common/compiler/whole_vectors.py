@@ -45,10 +45,6 @@ class WholeVector(LlvmValue):
         """Return m in [1, 2) with x = m 2^k; 1 of 0 and infinity, NaN below zero."""
         return self._instruction("getmant", [self.ir], (_FROM_ONE_TO_TWO,))
 
-    def fused(self, factor: LlvmValue, term: LlvmValue) -> LlvmValue:
-        """Return this value times a factor plus a term, rounded once."""
-        return self._exact("fma", factor, term)
-
     def _instruction(self, name: str, operands: list[ir.Value], extra: tuple[ir.Value, ...]) -> LlvmValue:
         if self._lanes > 1:
             return self._new(self._of_registers(name, operands, extra))

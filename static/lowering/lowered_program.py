@@ -15,7 +15,7 @@ from static.graph.regions import LoopParts
 from static.lowering.codegen.build import Built
 from static.lowering.codegen.column_loops import column_loop
 from static.lowering.codegen.scalar_blocks import BLOCK_ITERATIONS
-from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
+from static.lowering.codegen.scalar_loops import ScalarLoop, element_loop, scalar_loop
 from static.lowering.codegen.short_columns import is_short_batch
 from static.lowering.codegen.short_rows import build_rows
 from static.lowering.fusion.library_kernels import known_columns
@@ -117,11 +117,11 @@ class LoweredProgram:
     def _lowered_regions(self, node: Node) -> dict[str, LoweredProgram]:
         """The regions of control flow by name; of a loop over numbers one that runs many iterations."""
         is_loop = node.name == "loop"
-        whole = scalar_loop(node) if is_loop and self.options.fuse else None
-        if whole is None and is_loop and self.options.fuse and not self.parallel:  # threads divide columns
-            whole = column_loop(node)
-        if whole is not None:
-            return {ITERATIONS: _Iterations(node, whole, self)}
+        if is_loop and self.options.fuse:
+            columns = None if self.parallel else column_loop  # threads divide columns
+            for make in filter(None, (scalar_loop, columns, element_loop)):
+                if (whole := make(node)) is not None:
+                    return {ITERATIONS: _Iterations(node, whole, self)}
         carried = LoopParts(node).n if is_loop else 0
         return {
             name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"), inside=True)

@@ -27,6 +27,7 @@ from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
 from static.passes.turn_back import turn_back
 from static.passes.turn_products import turn_products
+from static.passes.written_out_products import write_out_products
 
 PIPELINE: tuple[Pass, ...] = (
     remove_dead,
@@ -45,6 +46,8 @@ PIPELINE: tuple[Pass, ...] = (
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.
 REGIONS: tuple[Pass, ...] = (split_sums, trim_regions, save_residuals, trim_regions, remove_dead)
+#: After all.
+LAST: tuple[Pass, ...] = (write_out_products, remove_dead)
 
 
 class PassReport(NamedTuple):
@@ -83,7 +86,7 @@ def run_passes(
         graph = rewrite(given) if whole else _inside(rewrite(given), rewrite)
         if graph is not given:
             verify(graph, rewrite.__name__)
-            if check is not None and rewrite not in PIPELINE + REGIONS and rewrite is not within:
+            if check is not None and rewrite not in PIPELINE + REGIONS + LAST and rewrite is not within:
                 check(given, graph, rewrite.__name__)
         reports.append(PassReport(rewrite.__name__, len(given.nodes), len(graph.nodes), perf_counter() - start))
     return graph, reports
@@ -91,7 +94,7 @@ def run_passes(
 
 def default_pipeline(graph: Graph) -> tuple[Pass, ...]:
     """The passes for a graph: those of regions only where there are some."""
-    return (*PIPELINE, *REGIONS) if any(node.regions for node in graph.nodes) else PIPELINE
+    return (*PIPELINE, *(REGIONS if any(node.regions for node in graph.nodes) else ()), *LAST)
 
 
 def _inside(graph: Graph, rewrite: Pass) -> Graph:

@@ -56,6 +56,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.compile import compile_kernel
+from common.compiler.exact_sums import fma
 from common.core.numerics import DEEP, LANES
 from common.core.op import NativeCall
 from common.runtime import thread_pool
@@ -320,55 +321,8 @@ def _chain(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The sums of products, each added by one fused multiply-add."""
     total = np.zeros((left.shape[0], right.shape[1]), left.dtype)
     for p in range(left.shape[1]):
-        total = _fma(left[:, p, None], right[p], total)
+        total = fma(left[:, p, None], right[p], total)
     return total
-
-
-def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``x * y + z``, rounded once.
-
-    A sum of exact parts is rounded to odd, which keeps what a second rounding needs to know (Boldo and Melquiond,
-    Emulation of a FMA and correctly rounded sums, IEEE Transactions on Computers 57, 2008). Products of float32 are
-    exact in float64; those of float64 are two parts (Dekker, A floating-point technique for extending the available
-    precision, Numerische Mathematik 18, 1971).
-    """
-    if z.dtype == np.float32:
-        return _odd_sum(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
-    high, low = _two_product(x, y)
-    first, second = _two_sum(z, low)
-    most, rest = _two_sum(high, first)
-    total: np.ndarray = most + _odd_sum(second, rest)
-    return np.where(np.isfinite(total), total, x * y + z)
-
-
-def _odd_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x + y in float64, rounded to odd: to the neighbour with an odd last bit, where it is none of both."""
-    total, error = _two_sum(x, y)
-    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
-    even = total.view(np.int64) & 1 == 0
-    towards = np.where(error > 0, np.inf, -np.inf)
-    return np.where(inexact & even, np.nextafter(total, towards), total)
-
-
-def _two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x + y as a rounded sum and its error (Knuth, The Art of Computer Programming, volume 2)."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-def _two_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x * y as a rounded product and its error."""
-    high = x * y
-    (a, b), (c, d) = _halves(x), _halves(y)
-    return high, ((a * c - high) + a * d + b * c) + b * d
-
-
-def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A float64 as the sum of two with 26 bits each."""
-    scaled = x * 134217729.0
-    high = scaled - (scaled - x)
-    return high, x - high
 
 
 def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[int, int, int]:

@@ -40,13 +40,14 @@ class Reducer(NamedTuple):
 
 
 SUM = Reducer("add", "block_sum", 0, "columns", registers=True)
+PRODUCT = Reducer("mul", "block_product", 1, "products")
 
 #: By the name that a reduction's record has in `reduce`.
 REDUCERS = {
     "sum": SUM,
-    "prod": Reducer("mul", "block_product", 1, "products"),
+    "prod": PRODUCT,
     "max": Reducer("maximum", "row_max"),
     "min": Reducer("minimum", "row_min"),
 }
 
-__all__ = ["REDUCERS", "SUM", "Reducer"]
+__all__ = ["PRODUCT", "REDUCERS", "SUM", "Reducer"]

@@ -41,6 +41,11 @@ def _op(name: str, count: int) -> Op:
     return _made[name, count]
 
 
+def stack_of(count: int) -> Op:
+    """The op that stacks so many operands, at most `MOST_OPERANDS`."""
+    return _op("stack", count)
+
+
 def _cat_spec(*specs: Spec, dim: int) -> Spec:
     first = specs[0]
     total: Any = 0

@@ -15,7 +15,7 @@ writes its own progress (`static.lowering.ir.control_steps.PROGRESS`)::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,10 @@ import numpy as np
 from common.compiler.loop_ir import Break, If, Kernel, Let, Place, Repeat, Store, replaced
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
-from static.graph import Node
+from static.graph import Graph, Node
+from static.graph.elements import size_of
 from static.graph.regions import LoopParts
+from static.lowering.codegen.bodies_of_numbers import of_numbers
 from static.lowering.codegen.build import build
 from static.lowering.codegen.scalar_blocks import apart, blocks
 from static.lowering.groups import Group
@@ -41,6 +43,8 @@ MOST_ITEMS = 512
 """Longer bodies stay programs of several kernels, whose compile time is linear in their length."""
 
 _INT64 = np.dtype(np.int64)
+_SEVERAL = "several"
+"""What stands in the place of a value that is carried in several registers."""
 
 
 @dataclass(eq=False, slots=True)
@@ -66,18 +70,40 @@ class ScalarLoop:
 
 def scalar_loop(node: Node) -> ScalarLoop | None:
     """The loop as one kernel, if its body computes numbers, only numbers, and nothing in it can fail."""
+    return _written(node, lambda region: (region, [1] * len(region.outputs)) if _of_numbers(region) else None)
+
+
+def element_loop(node: Node) -> ScalarLoop | None:
+    """The loop as one kernel, if its body computes arrays of a few elements, and nothing in it can fail."""
+    return _written(node, of_numbers)
+
+
+def _written(node: Node, numbers: Callable[[Graph], tuple[Graph, list[int]] | None]) -> ScalarLoop | None:
+    """The loop as one kernel; None if it cannot be one.
+
+    Parameters
+    ----------
+    numbers : gives a region with numbers as results, and how many of these are the elements of each result that it had;
+        None if there are none.
+    """
     parts = LoopParts(node)
     regions = [parts.body, *([parts.condition] if parts.condition is not None else [])]
-    if any(len(region.nodes) > MOST_ITEMS for region in regions) or not all(map(_of_numbers, regions)):
+    if any(len(region.nodes) > MOST_ITEMS for region in regions):
         return None
     stacks = [node.outputs[i] for i in parts.stacked]
     operands = [node.operands[i] for i in (*parts.carried, *parts.rows, *parts.constants, *parts.tests)]
     if len(operands) + len(stacks) + len(PROGRESS) > MAX_BUFFERS:
         return None
-    works = [legalise(region) for region in regions]
+    works, counts = list[Any](), list[Sequence[int]]()
+    for region in regions:
+        found = numbers(region)
+        if found is None or len(found[0].nodes) > MOST_ITEMS:
+            return None
+        works.append(legalise(found[0]))
+        counts.append(found[1])
     if not works[0].items or not all(_is_simple(item) for work in works for item in work.items):
         return None
-    return _Writer(parts, works, [*operands, *stacks]).loop()
+    return _Writer(parts, works, [*operands, *stacks], counts[0]).loop()
 
 
 def _of_numbers(region: Any) -> bool:
@@ -96,30 +122,36 @@ class _Writer:
     ----------
     works : the items of the body, and of the condition.
     values : what is carried at first, rows, constants, those of the condition, and stacks.
+    counts : how many of the body's results are the elements of each value that is carried or stacked.
     """
 
-    def __init__(self, parts: LoopParts, works: Sequence[Work], values: Sequence[Any]) -> None:
-        self.parts, self.works, self.values = parts, works, values
+    def __init__(self, parts: LoopParts, works: Sequence[Work], values: Sequence[Any], counts: Sequence[int]) -> None:
+        self.parts, self.works, self.values, self.counts = parts, works, values, counts
         self.ints: list[Any] = []
         self.names: dict[Any, str] = {}
         self.head: list[Any] = []
+        self.elements = [(k, e) for k in range(parts.n) for e in range(counts[k])]
 
     def loop(self) -> ScalarLoop:
         parts, body, n = self.parts, self.works[0], self.parts.n
         rows, constants, tests = (len(own) for own in (parts.rows, parts.constants, parts.tests))
         stacks = n + rows + constants + tests
         self.progress = {name: f"b{len(self.values) + k}" for k, name in enumerate(PROGRESS)}
-        carried = [Place("", f"c{k}") for k in range(n)]
+        carried = [Place("", f"c{k}", "", _SEVERAL * (self.counts[k] > 1)) for k in range(n)]
         places = [
             *carried,
-            *(self.row(n + k, buffer) for k, buffer in enumerate(body.inputs[n : n + rows])),
+            *(self.row(n + k, numel(buffer.shape)) for k, buffer in enumerate(body.inputs[n : n + rows])),
             *(Place(f"b{n + rows + k}") for k in range(constants)),
         ]
         outputs = [buffer for buffer, _ in body.outputs]
-        results = [*(Place("", f"d{k}") for k in range(n))]
-        results += [self.row(stacks + k, buffer) for k, buffer in enumerate(outputs[n:])]
+        results = [Place("", self.name("d", *where)) for where in self.elements]
+        dtypes = [buffer.dtype for buffer in body.inputs]
+        dtypes += [buffer.dtype for buffer in (self.works[1].inputs[n:] if parts.condition is not None else ())]
+        for k, count in enumerate(self.counts[n:]):
+            dtypes.append(outputs[len(results)].dtype)
+            results += [self.row(stacks + k, count, e) for e in range(count)]
         inner = self.statements(body, "", places, results)
-        carry = [Let(f"c{k}", f"d{k}") for k in range(n)]
+        carry = [Let(self.name("c", *where), self.name("d", *where)) for where in self.elements]
         question = []
         if parts.condition is not None:
             asked = [*carried, *(Place(f"b{n + rows + constants + k}") for k in range(tests))]
@@ -127,12 +159,10 @@ class _Writer:
             question.append(If("not answer", [Let("asking", "0"), Break()]))
             if parts.stacked:
                 question.append(If("done >= limit", [Let("more", "1"), Break()]))
-        dtypes = [buffer.dtype for buffer in body.inputs]
-        dtypes += [buffer.dtype for buffer in (self.works[1].inputs[n:] if parts.condition is not None else ())]
-        dtypes += [buffer.dtype for buffer in outputs[n:]]
         arguments = [(dtype, x.shape) for dtype, x in zip(dtypes, self.values, strict=True)]
         arguments += [(_INT64, ())] * len(PROGRESS)
-        found = apart(inner, dict(zip((f"c{k}" for k in range(n)), dtypes)), {x.name for x in self.head})
+        kinds = {self.name("c", k, e): dtypes[k] for k, e in self.elements}
+        found = apart(inner, kinds, {x.name for x in self.head})
         if question or found is None or len(arguments) + len(found.kept) > MAX_BUFFERS:
             place = [Let("row", "limit - 1 - done" if parts.backwards else "done")]
             loop = Repeat("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
@@ -144,6 +174,10 @@ class _Writer:
         kernel = Kernel(buffers, len(self.ints), [*self.begin(), loop, *self.end()])
         return ScalarLoop(kernel, self.ints, Group(body.items, (), (), None, 0), outputs, arguments, scratch)
 
+    def name(self, letter: str, k: int, e: int) -> str:
+        """The name of an element that is carried: before an iteration with the letter c, after it with d."""
+        return f"{letter}{k}" if self.counts[k] == 1 else f"{letter}{k}_{e}"
+
     def begin(self) -> list[Any]:
         """The statements before the iterations."""
         names = self.progress
@@ -153,20 +187,20 @@ class _Writer:
             *(Let(name, Place(names[name])) for name in ("done", "limit")),
             *([] if known else [Let("asking", "1"), Let("more", "0")]),
             Let("stop", f"min({stop}, limit)" if known else stop),
-            *(Let(f"c{k}", Place(f"b{k}")) for k in range(self.parts.n)),
+            *(Let(self.name("c", k, e), Place(f"b{k}", str(e) if e else "")) for k, e in self.elements),
             *self.head,
         ]
 
     def end(self) -> list[Any]:
         """The statements after the iterations."""
         told = ("done",) if self.parts.condition is None else ("done", "asking", "more")
-        carried = [Store(Place(f"b{k}"), f"c{k}") for k in range(self.parts.n)]
+        carried = [Store(Place(f"b{k}", str(e) if e else ""), self.name("c", k, e)) for k, e in self.elements]
         return [*carried, *(Store(Place(self.progress[name]), name) for name in told)]
 
-    def row(self, slot: int, buffer: ArrayBuffer) -> Place:
-        """The row of a stack in the present iteration."""
-        size = numel(buffer.shape)
-        return Place(f"b{slot}", "", "row", "" if is_literal(size, 1) else self.size(size))
+    def row(self, slot: int, size: Any, element: int = 0) -> Place:
+        """An element of the row of a stack in the present iteration."""
+        step = "" if is_literal(size, 1) else self.size(size)
+        return Place(f"b{slot}", str(element) if element else "", "row", step)
 
     def size(self, value: Any) -> str:
         """The name of an int argument."""
@@ -181,7 +215,10 @@ class _Writer:
         outputs = [buffer for buffer, _ in work.outputs]
         made = build(Group(work.items, (), (), None, 0), {buffer.id for buffer in outputs})
         where = {id(buffer): place for buffer, place in zip([*work.inputs, *outputs], [*places, *results])}
-        names: dict[str, Any] = {f"n{k}": self.size(value) for k, value in enumerate(made.nest.ints)}
+        ints = [size_of(value) for value in made.nest.ints]
+        names: dict[str, Any] = {
+            f"n{k}": str(value) if type(value) is int else self.size(value) for k, value in enumerate(ints)
+        }
         names |= {f"b{k}": where[id(thing)] for k, thing in enumerate(made.nest.bound)}
         inner: list[Any] = []
         for statement in made.kernel.body:
@@ -198,10 +235,10 @@ def _renamed(statement: Let | Store, names: Mapping[str, Any], mark: str) -> Let
         return names.get(name, f"{mark}{name}")
 
     def place(x: Place) -> Any:
-        target = names[x.buffer]
+        target, base = names[x.buffer], text(x.base) if x.base else ""
         if not target.buffer:
-            return target.base
-        return Place(target.buffer, text(x.base) if x.base else "", target.var, target.step)
+            return f"{target.base}_{base or 0}" if target.step == _SEVERAL else target.base
+        return Place(target.buffer, " + ".join(filter(None, (target.base, base))), target.var, target.step)
 
     if isinstance(statement, Let):
         return Let(text(statement.name), replaced(statement.value, place, text), statement.dtype)
@@ -209,4 +246,4 @@ def _renamed(statement: Let | Store, names: Mapping[str, Any], mark: str) -> Let
     return Let(target, value) if isinstance(target, str) else Store(target, value)
 
 
-__all__ = ["ScalarLoop", "scalar_loop"]
+__all__ = ["ScalarLoop", "element_loop", "scalar_loop"]

@@ -366,7 +366,7 @@ def _is_short(dims: Sizes, split: int) -> bool:
 
 def _is_sibling(access: Access, item: Item, buffer: int) -> bool:
     """Whether an access reads an array as its siblings do: element by element, or one of a few columns."""
-    beside = access.buffer.id == buffer and bool(access.strides) and 2 <= hint(access.strides[-1]) <= CLOSE
+    beside = access.buffer.id == buffer and bool(access.strides) and 2 <= hint(access.strides[-1]) <= 2 * CLOSE
     return beside or access.prefix == len(item.dims)
 
 

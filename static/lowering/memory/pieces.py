@@ -114,8 +114,10 @@ def is_computed(layout: Layout, node: Node | None = None) -> bool:
 
 
 def is_close(step: Any) -> bool:
-    """Whether elements so far apart are written by vectors, in calls of the traced size."""
-    return 1 <= hint(step) <= CLOSE
+    """Whether elements so far apart, in calls of the traced size, are written to their places by what computes them: by
+    vectors, or some steps further apart one by one.
+    """
+    return 1 <= hint(step) <= 2 * CLOSE
 
 
 def is_zero(layout: Layout) -> bool:
