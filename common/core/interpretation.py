@@ -54,7 +54,6 @@ class OpenTrace(Interpretation, Protocol):
     scope : where the program is: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     differentiates : whether there has been a backward pass, which looks for hooks of tensors.
-    regions : the bodies of loops and branches that are being traced, outermost first.
     families : id of a tensor from outside -> its views in this trace.
     decide : answers Python's questions about elements; None refuses them.
     draw : ``draw(generator, name, shape, dtype)``, where random numbers are not drawn as by any other program; or None.
@@ -78,7 +77,6 @@ class OpenTrace(Interpretation, Protocol):
     scope: list[str]
     hooks: int
     differentiates: bool = False
-    regions: Sequence[Any] = ()
     families: dict[int, Any]
     decide: Any
     draw: Any = None

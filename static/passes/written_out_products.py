@@ -1,4 +1,4 @@
-"""Products of matrices of a few elements, element by element: rotations, covariances, layers of a few columns.
+"""Products of matrices of a few elements, element by element: rotations, covariances, states of filters.
 
 The kernel of products takes some 20 ns for each of a batch of small matrices, and stores and reads what lies between
 two of them. Here every element of such a product is a function of numbers, or of arrays of them, one per matrix of the
@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
-from common.core.sizes import hint
-from common.ops.linalg.matmul import FEW, FEW_COLUMNS, FEW_PRODUCTS
+from common.ops.linalg.matmul import FEW
 from common.ops.shape.cat import MOST_OPERANDS
 from static.graph import Graph, Node
 from static.graph.elements import Elements, Key, Mask, is_elementwise, is_reduction, product_sizes, shape_of
@@ -43,14 +42,10 @@ def product_mask(node: Node) -> Mask | None:
     """Which dimensions of a product are written out; None if it is no product, or stays as it is."""
     if node.op is None or not node.op.product or set(node.attrs) != {"trans_a", "trans_b"}:
         return None
-    (m, n, k), batch = product_sizes(node), len(node.outputs[0].shape) - 2
-    if any(type(size) is not int or not 0 < size <= FEW_COLUMNS for size in (n, k)):
+    few = all(type(size) is int and 0 < size <= FEW for size in product_sizes(node))
+    if not few or node.outputs[0].dtype.kind != "f":
         return None
-    if node.outputs[0].dtype.kind != "f":
-        return None
-    if type(m) is int and 0 < m <= FEW and n <= FEW and k <= FEW:
-        return (*(False,) * batch, True, True)
-    return (False, True) if not batch and k * n <= FEW_PRODUCTS and hint(m) > FEW else None
+    return (*(False,) * (len(node.outputs[0].shape) - 2), True, True)
 
 
 def _count(node: Node, mask: Mask) -> int:
@@ -78,9 +73,8 @@ def _extend(graph: Graph, apart: dict[Key, Mask]) -> None:
         if not is_elementwise(node) or (key := node.outputs[0].key) in apart or key in bound:
             continue
         found = {apart.get(user.outputs[0].key) for user in users.get(key, [])}
-        if len(found) == 1 and (own := found.pop()) is not None and (all(own[-2:]) or _all_elementwise(users[key])):
-            if _fits(node, own):
-                apart[key] = own
+        if len(found) == 1 and (own := found.pop()) is not None and _fits(node, own):
+            apart[key] = own
 
 
 def _mask_of_function(node: Node, apart: dict[Key, Mask]) -> Mask | None:
@@ -93,7 +87,3 @@ def _mask_of_function(node: Node, apart: dict[Key, Mask]) -> Mask | None:
     if own is None or not all(own[d] for d in node.attrs["dim"]):
         return None
     return tuple(out for d, out in enumerate(own) if node.attrs["keepdim"] or d not in node.attrs["dim"])
-
-
-def _all_elementwise(nodes: list[Node]) -> bool:
-    return all(map(is_elementwise, nodes))

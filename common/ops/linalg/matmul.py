@@ -23,8 +23,6 @@ from common.tensor.record import record
 
 FEW = 4
 """Rows, columns, and products of an element, of small matrices."""
-FEW_COLUMNS, FEW_PRODUCTS = 8, 32
-"""Columns and products of an element, and both together, of matrices with few columns."""
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
@@ -44,34 +42,26 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
     k2, n = b.shape[-2:][::-1] if trans_b else b.shape[-2:]
     if not same(k, k2) and k != k2:
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})")
-    m, n = _written_out(m, n, k, a.ndim == 2, trans_a)
+    if a.ndim == 3:
+        m, n = _written_out(m, n, k)
     if a.ndim == 3 and not same(a.shape[0], b.shape[0]) and a.shape[0] != b.shape[0]:
         raise ShapeError(f"bmm(): batch sizes differ: {a.shape[0]} and {b.shape[0]}")
     return Spec((*a.shape[:-2], m, n), a.dtype)
 
 
-def _written_out(m: Any, n: Any, k: Any, alone: bool, trans_a: bool) -> tuple[Any, Any]:
-    """Rows and columns of a product. While a program is traced, sizes of a few elements become numbers: kernels are
-    made for these, see `static.passes.written_out_products`. Rows stay open where they may be a batch, and so does the
-    inner size of the gradient of a layer's weights.
+def _written_out(m: Any, n: Any, k: Any) -> tuple[Any, Any]:
+    """Rows and columns of a product of a batch. While a function is traced, sizes of small square matrices, and of
+    vectors with them, become numbers: kernels are made for these, see `static.passes.written_out_products`.
     """
-    if type(m) is type(n) is type(k) is int:
+    if type(m) is type(n) is type(k) is int or max(map(hint, (m, n, k))) > FEW:
         return m, n
-    rows, columns, inner = hint(m), hint(n), hint(k)
-    if max(rows, columns, inner) <= FEW and (not alone or _in_region()):
-        rows, columns, _ = map(int, (m, n, k))
-        return rows, columns
-    few = max(columns, inner) <= FEW_COLUMNS and 0 < columns * inner <= FEW_PRODUCTS
-    if alone and not trans_a and rows > FEW and few and m != 1:  # a row has another order of sums
-        columns, _ = map(int, (n, k))
-        return m, columns
-    return m, n
-
-
-def _in_region() -> bool:
-    """Whether the body of a loop is traced."""
+    if len({hint(size) for size in (m, n, k) if type(size) is not int or size != 1}) > 1:
+        return m, n
     trace = mode.current_trace()
-    return trace is not None and bool(trace.regions)
+    if trace is None or not trace.replays:  # a graph of open sizes is not written again
+        return m, n
+    rows, columns, _ = map(int, (m, n, k))
+    return rows, columns
 
 
 def _check_dtypes(name: str, a: Any, b: Any) -> None:
