@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import inf
+
 import numpy as np
+
+_LARGE, _SMALL = 2.0**990, 2.0**-960
+"""Between these, the parts of a product neither overflow nor underflow."""
 
 
 def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -15,11 +21,27 @@ def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """
     if z.dtype == np.float32:
         return _odd_sum(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
+    x, y, z = np.broadcast_arrays(x, y, z)
     high, low = _two_product(x, y)
     first, second = _two_sum(z, low)
     most, rest = _two_sum(high, first)
     total: np.ndarray = most + _odd_sum(second, rest)
-    return np.where(np.isfinite(total), total, x * y + z)
+    total = np.where(np.isfinite(total), total, x * y + z)
+    finite, size = np.isfinite(x) & np.isfinite(y), np.abs(high)
+    total = np.where(finite & np.isinf(z), z, total)
+    rare = (size > _LARGE) | (size < _SMALL) | ~np.isfinite(total)
+    for place in map(tuple, np.argwhere(finite & np.isfinite(z) & rare & (x != 0) & (y != 0))):
+        total[place] = _exact(float(x[place]), float(y[place]), float(z[place]))
+    return total
+
+
+def _exact(x: float, y: float, z: float) -> float:
+    """x * y + z of numbers whose product is no zero, rounded once."""
+    total = Fraction(x) * Fraction(y) + Fraction(z)
+    try:
+        return float(total)
+    except OverflowError:
+        return inf if total > 0 else -inf
 
 
 def _odd_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:

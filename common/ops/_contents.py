@@ -61,7 +61,7 @@ CONTENTS = {
     "linalg.extreme_pairs": "lobpcg |",
     "linalg.factorizations":
         "cholesky cholesky_inverse cholesky_solve lu_solve lu_unpack | cholesky lu permutation",
-    "linalg.few_products": "",
+    "linalg.few_products": "| chain1 chain2 chain3",
     "linalg.linalg_namespace": "",
     "linalg.matmul": "bmm dot linear matmul mm mv | addmm bmm dot mm mv",
     "linalg.matrix_exponential": "matrix_exp | matrix_exp",

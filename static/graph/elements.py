@@ -18,7 +18,7 @@ from common.core.sizes import Dim, same
 from common.core.spec import Spec
 from common.kernels.arrays.reducers import PRODUCT, REDUCERS, SUM
 from common.ops.create.creation import full_
-from common.ops.linalg.few_products import MOST, few_products
+from common.ops.linalg.few_products import FEW_PRODUCTS, MOST
 from common.ops.shape.cat import stack_of
 from common.ops.shape.slices import select_
 from common.ops.shape.view import expand_, reshape_
@@ -204,7 +204,7 @@ class Elements:
         total: Any = 0.0
         for p in range(0, k, MOST):
             factors = [factor for pair in pairs[p : p + MOST] for factor in pair]
-            total = self._numbered(x, index, few_products(len(factors) // 2), (total, *factors), {}, p)
+            total = self._numbered(x, index, FEW_PRODUCTS[len(factors) // 2 - 1], (total, *factors), {}, p)
         return total
 
     def _of_reduction(self, x: Value, index: Index) -> Value:

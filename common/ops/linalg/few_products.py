@@ -5,8 +5,6 @@ Their bits are those of the kernel of all products, `common.kernels.arrays.gemm`
 
 from __future__ import annotations
 
-from functools import cache
-
 from common.compiler.primitives import Value, fma
 from common.core.op import Op
 from common.ops._define import elementwise
@@ -23,9 +21,7 @@ def chain(total: Value, *factors: Value) -> Value:
     return total
 
 
-@cache
-def few_products(count: int) -> Op:
-    """The op that adds so many products, of x0 and y0, x1 and y1, ..., to a total."""
+def _made(count: int) -> Op:
     factors = ", ".join(f"{letter}{i}" for i in range(count) for letter in "xy")
     scalar = eval(f"lambda total, {factors}: chain(total, {factors})", {"chain": chain, "__name__": __name__})
     return elementwise(
@@ -33,3 +29,6 @@ def few_products(count: int) -> Op:
         doc=f"total + the sum of {count} products, by fused multiply-adds.",
     )  # fmt: skip
 
+
+FEW_PRODUCTS = tuple(_made(count) for count in range(1, MOST + 1))
+"""By one less than their number of products."""
