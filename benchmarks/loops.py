@@ -1,4 +1,4 @@
-"""``python -m benchmarks.loops``: stencils, permuted operands and narrow arrays, values and gradients.
+"""``python -m benchmarks.loops``: stencils, permuted operands, narrow arrays, small matrices; values and gradients.
 
 Microseconds of processor time per call on one core and one thread, medians of interleaved rounds; the engines' bits are
 compared first. jax.jit runs the same programs, if JAX is installed, and its first result is compared by tolerance.
@@ -6,6 +6,7 @@ compared first. jax.jit runs the same programs, if JAX is installed, and its fir
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -75,6 +76,39 @@ def mixture(tw: Any, x: Any) -> Any:
     return (tw.log(tw.exp(x - highest[:, None]).sum(1)) + highest).sum()
 
 
+def distances(tw: Any, x: Any, precision: Any) -> Any:
+    """Return the sum of Mahalanobis distances, each with a matrix of its own."""
+    return tw.sqrt(abs(x[:, None] @ precision @ x[:, :, None]) + 1).sum()
+
+
+def cofactors(tw: Any, a: Any, b: Any) -> Any:
+    """Return the sum of solutions' first elements, of symmetric systems of three equations, by cofactors."""
+    m = a @ a.transpose(*((1, 2) if hasattr(tw, "no_grad") else (0, 2, 1))) + 2
+    x = m[:, 1, 1] * m[:, 2, 2] - m[:, 1, 2] * m[:, 2, 1]
+    y = m[:, 1, 2] * m[:, 2, 0] - m[:, 1, 0] * m[:, 2, 2]
+    z = m[:, 1, 0] * m[:, 2, 1] - m[:, 1, 1] * m[:, 2, 0]
+    return ((x * b[:, 0] + y * b[:, 1] + z * b[:, 2]) / (m[:, 0, 0] * x + m[:, 0, 1] * y + m[:, 0, 2] * z + 1)).sum()
+
+
+def filtered(tw: Any, observed: Any, step: Any) -> Any:
+    """Return the sum of the squared states of a Kalman filter of two numbers."""
+    eye = tw.eye(2)
+    motion = eye + 0.01 * step
+
+    def iterate(carry: Any, seen: Any) -> Any:
+        mean, spread = carry
+        mean, spread = motion @ mean, motion @ spread @ motion.T + 0.01 * eye
+        noise = spread + 0.1 * eye
+        determinant = noise[0, 0] * noise[1, 1] - noise[0, 1] * noise[1, 0]
+        rows = tw.stack([noise[1, 1], -noise[0, 1]]), tw.stack([-noise[1, 0], noise[0, 0]])
+        gain = spread @ (tw.stack(rows) / determinant)
+        mean = mean + gain @ (seen - mean)
+        return (mean, (eye - gain) @ spread), mean
+
+    scan = tw.scan if hasattr(tw, "scan") else importlib.import_module("jax.lax").scan
+    return (scan(iterate, (observed[0] * 0, eye), observed)[1] ** 2).sum()
+
+
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
     "five points of 256 x 256, by slices": (five_points, ((256, 256),)),
     "five points on a torus, by roll": (on_a_torus, ((256, 256),)),
@@ -84,6 +118,9 @@ PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
     "products of 2000 quaternions": (quaternions, ((2000, 4), (2000, 4))),
     "potential of 128 bodies": (forces, ((128, 3),)),
     "log-sum-exp of 256 rows of 8": (mixture, ((256, 8),)),
+    "Mahalanobis distances of 2000 points of 4": (distances, ((2000, 4), (2000, 4, 4))),
+    "2000 systems of 3 equations by cofactors": (cofactors, ((2000, 3, 3), (2000, 3))),
+    "Kalman filter of 2 numbers, 1000 steps": (filtered, ((1000, 2), (2, 2))),
 }
 
 

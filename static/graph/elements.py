@@ -14,7 +14,7 @@ import numpy as np
 
 from common.core.numerics import LANES
 from common.core.op import ADD, REGISTRY
-from common.core.sizes import Dim, same
+from common.core.sizes import Dim, same, same_shape
 from common.core.spec import Spec
 from common.kernels.arrays.reducers import PRODUCT, REDUCERS, SUM
 from common.ops.create.creation import full_
@@ -174,9 +174,11 @@ class Elements:
     def _sum(self, x: Value, index: Index, operands: Sequence[Any]) -> Any:
         """A sum, which +0.0 changes only where it may be -0.0."""
         zeros = [y.key in self.zeros if type(y) is Value else _is_zero(y) for y in operands]
+        shape = _kept(x, index)
         for zero, other in zip(zeros, reversed(operands), strict=True):
-            if zero and type(other) is Value and (other.key in self.zeros or other.key in self.above):
-                return other
+            if zero and type(other) is Value and same_shape(other.shape, shape):
+                if other.key in self.zeros or other.key in self.above:
+                    return other
         made = self._numbered(x, index, x.node.op, operands, x.node.attrs)
         if any(zeros) or any(type(y) is Value and y.key in self.above for y in operands):
             self.above.add(made.key)
@@ -184,8 +186,7 @@ class Elements:
 
     def _of_number(self, x: Value, index: Index, number: float) -> Value:
         """An element that is a number."""
-        shape = tuple(n for n, i in zip(x.shape, index, strict=True) if i is None)
-        made = self._numbered(x, index, full_, (), {"shape": shape, "value": number, "dtype": x.dtype})
+        made = self._numbered(x, index, full_, (), {"shape": _kept(x, index), "value": number, "dtype": x.dtype})
         if _is_zero(number):
             self.zeros.add(made.key)
         return made
@@ -221,6 +222,7 @@ class Elements:
 
     def _folded(self, x: Value, index: Index, join: str, terms: list[Value]) -> Value:
         """The terms in lanes, at most one in each, which are folded by halves; see `common.core.numerics`."""
+        assert len(terms) <= LANES
         half = LANES // 2
         while half:
             for j in range(half, min(2 * half, len(terms))):
@@ -237,15 +239,19 @@ class Elements:
         return self._numbered(x, index, select_, (self.present(x),), attrs)
 
     def _numbered(self, x: Value, index: Index, op: Any, operands: Any, attrs: Any, *more: int) -> Value:
-        shape = tuple(n for n, i in zip(x.shape, index, strict=True) if i is None)
         numbers = (len(index), *(-1 if i is None else i for i in index))
-        return self.node(x, op, tuple(operands), attrs, shape, *numbers, *more)
+        return self.node(x, op, tuple(operands), attrs, _kept(x, index), *numbers, *more)
 
     def node(self, x: Value, op: Any, operands: tuple[Any, ...], attrs: Any, shape: Any, *numbers: int) -> Value:
         """A node in the place of what makes a value."""
         spec, number = Spec(tuple(shape), x.dtype, x.spec.weak), derived_id(x.node.id, x.index, *numbers)
         self.nodes.append(Node(number, op, operands, attrs, [spec], x.node.source, x.node.scope))
         return self.nodes[-1].outputs[0]
+
+
+def _kept(x: Value, index: Index) -> tuple[Any, ...]:
+    """The sizes of the dimensions of which there is all."""
+    return tuple(n for n, i in zip(x.shape, index, strict=True) if i is None)
 
 
 def _is_zero(number: Any) -> bool:

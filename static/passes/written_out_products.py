@@ -14,7 +14,6 @@ from __future__ import annotations
 from math import prod
 
 from common.ops.linalg.matmul import FEW
-from common.ops.shape.cat import MOST_OPERANDS
 from static.graph import Graph, Node
 from static.graph.elements import Elements, Key, Mask, is_elementwise, is_reduction, product_sizes, shape_of
 
@@ -59,7 +58,7 @@ def _fits(node: Node, mask: Mask) -> bool:
     if len(shape) != len(mask) or any(type(n) is not int for n, out in zip(shape, mask, strict=True) if out):
         return False
     assert node.op is not None
-    return 0 < _count(node, mask) <= (MOST_COSTLY if node.op.costly else MOST_OPERANDS)
+    return 0 < _count(node, mask) <= (MOST_COSTLY if node.op.costly else FEW * FEW)
 
 
 def _extend(graph: Graph, apart: dict[Key, Mask]) -> None:

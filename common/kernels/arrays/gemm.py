@@ -291,10 +291,7 @@ def call(
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:
-    """Return ``op(a) @ op(b)`` of one or a batch of matrices without a compiled kernel, with the same bits.
-
-    Of float64, as far as nothing overflows and no product is subnormal.
-    """
+    """Return ``op(a) @ op(b)`` of one or a batch of matrices without a compiled kernel, with the same bits."""
     if a.ndim == 3:
         slices = [oracle(x, y, trans_a, trans_b) for x, y in zip(a, b, strict=True)]
         return np.stack(slices) if slices else np.zeros((0, *_shape(a, b, trans_a, trans_b)[:2]), a.dtype)

@@ -99,6 +99,18 @@ def _total(kind: np.dtype[Any], a: str, b: str) -> str:
     return f"{a} + {b}" if kind.kind == "f" else f"to_{kind}({a} + {b})"
 
 
+def _head(name: str, kind: str, index_dtype: Any) -> str:
+    """The lines with which a kernel of (outer, count, inner) and (outer, extent, inner) begins."""
+    return f"""def {name}(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    extent = args[1]
+    inner = args[2]
+    count = args[3]
+"""
+
+
 def _everywhere(name: str, kind: str, index_dtype: Any, first: str, move: list[str], slices: str) -> str:
     """Loops in which element i of (outer, count, inner) meets element ``at``, whose index has the place i, too.
 
@@ -110,14 +122,7 @@ def _everywhere(name: str, kind: str, index_dtype: Any, first: str, move: list[s
     """
     moved = "".join(f"{' ' * 20}{line}\n" for line in move)
     wrong = telling("args[0] * count * inner", "extent", " " * 16)
-    return f"""def {name}(bufs, args):
-    x = buffer(bufs, 0, {kind})
-    index = buffer(bufs, 1, {np.dtype(index_dtype)})
-    out = buffer(bufs, 2, {kind})
-    extent = args[1]
-    inner = args[2]
-    count = args[3]
-{first}    rows = max(1, {_AT_ONCE} // max(1, count * inner))
+    return f"""{_head(name, kind, index_dtype)}{first}    rows = max(1, {_AT_ONCE} // max(1, count * inner))
     step = max(1, {_AT_ONCE} // max(1, inner))
     for block in range(0, args[0], rows):
         last = min(block + rows, args[0])
@@ -159,14 +164,7 @@ def _moving(name: str, kind: str, index_dtype: Any, statement: str, first: str =
 
     row = body("o * count + j", "o * extent + index[j]", " " * 16)
     slices = body("(o * count + j) * inner + c", "(o * extent + index[j]) * inner + c", " " * 20)
-    return f"""def {name}(bufs, args):
-    x = buffer(bufs, 0, {kind})
-    index = buffer(bufs, 1, {np.dtype(index_dtype)})
-    out = buffer(bufs, 2, {kind})
-    extent = args[1]
-    inner = args[2]
-    count = args[3]
-{_check("count", "extent")}{first}{shared}    for o in range(args[0]):
+    return f"""{_head(name, kind, index_dtype)}{_check("count", "extent")}{first}{shared}    for o in range(args[0]):
         if inner == 1:
             for j in range(low, high):
 {row}        else:

@@ -43,13 +43,13 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
     if not same(k, k2) and k != k2:
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})")
     if a.ndim == 3:
-        m, n = _written_out(m, n, k)
+        m, n = _settled(m, n, k)
     if a.ndim == 3 and not same(a.shape[0], b.shape[0]) and a.shape[0] != b.shape[0]:
         raise ShapeError(f"bmm(): batch sizes differ: {a.shape[0]} and {b.shape[0]}")
     return Spec((*a.shape[:-2], m, n), a.dtype)
 
 
-def _written_out(m: Any, n: Any, k: Any) -> tuple[Any, Any]:
+def _settled(m: Any, n: Any, k: Any) -> tuple[Any, Any]:
     """Rows and columns of a product of a batch. While a function is traced, sizes of small square matrices, and of
     vectors with them, become numbers: kernels are made for these, see `static.passes.written_out_products`.
     """

@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from common.compiler.close_steps import CLOSE
+from common.compiler.close_steps import CLOSE, NEAR
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
@@ -366,7 +366,7 @@ def _is_short(dims: Sizes, split: int) -> bool:
 
 def _is_sibling(access: Access, item: Item, buffer: int) -> bool:
     """Whether an access reads an array as its siblings do: element by element, or one of a few columns."""
-    beside = access.buffer.id == buffer and bool(access.strides) and 2 <= hint(access.strides[-1]) <= 2 * CLOSE
+    beside = access.buffer.id == buffer and bool(access.strides) and 2 <= hint(access.strides[-1]) <= NEAR
     return beside or access.prefix == len(item.dims)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.close_steps import CLOSE
+from common.compiler.close_steps import NEAR
 from common.core.sizes import Dim, hint, same
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
@@ -117,7 +117,7 @@ def is_close(step: Any) -> bool:
     """Whether elements so far apart, in calls of the traced size, are written to their places by what computes them: by
     vectors, or some steps further apart one by one.
     """
-    return 1 <= hint(step) <= 2 * CLOSE
+    return 1 <= hint(step) <= NEAR
 
 
 def is_zero(layout: Layout) -> bool:

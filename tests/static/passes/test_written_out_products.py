@@ -68,6 +68,16 @@ def test_an_element_is_a_chain_of_fused_multiply_adds():
         assert found[s, i, j] == total
 
 
+def test_sums_of_more_elements_than_lanes_keep_their_order():
+    def program(tw, a, b):
+        return ((a @ b) + tw.arange(160.0).reshape(5, 4, 8)).sum((1, 2)), ((a @ b) * tw.ones(5, 4, 4)).sum((1, 2))
+
+    given = arrays((5, 1, 3), (5, 3, 1))
+    expected = program(dynamic, *map(dynamic.tensor, given))
+    found = static.function(partial(program, static))(*map(static.tensor, given))
+    assert_all_same_bits([np.asarray(x) for x in found], [np.asarray(x) for x in expected], "sums")
+
+
 def test_zeros_have_the_signs_of_a_sum_from_zero():
     a = np.array([[[-0.0, 0.0], [1.0, -1.0]]], np.float32)
     b = np.array([[[1.0, -0.0], [-1.0, -0.0]]], np.float32)
