@@ -109,7 +109,6 @@ def test_a_c_program_trains_the_digits_with_the_bits_of_python(tmp_path):
     assert len(found) == at
 
 
-SQUARE = np.resize(X, (7, 7)) * F32(0.5)
 H, XS, NEW = X[0, :3], X[:, :3] * F32(0.5), np.resize(X, (9, 2)) * F32(0.25)
 #: Programs with control flow, their arguments, and others of other sizes.
 CONTROL = {
@@ -130,7 +129,7 @@ CONTROL = {
     "nested": (
         lambda x: static.fori_loop(0, 3, lambda i, y: static.cond(
             y.sum() > 0, lambda y: static.fori_loop(0, 2, lambda j, z: z @ z.T * 0.1, y), lambda y: y.cos(), y), x),
-        (SQUARE[:5, :5].copy(),), (SQUARE,),
+        (X[:2, :2].copy(),), (X[:3, :3].copy(),),
     ),
     "until": (static.value_and_grad(lambda x: until(x).sum()), (abs(H),), (abs(NEW[0]),)),
     "curvature": (static.grad(lambda x: static.grad(lambda x: until(x).sum())(x).sum()), (abs(H),), (abs(NEW[0]),)),

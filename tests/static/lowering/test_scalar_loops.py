@@ -21,7 +21,7 @@ def test_a_loop_over_numbers_is_one_kernel(name):
     assert regions(name) == ["iterations"]
 
 
-@pytest.mark.parametrize("name", ["while_loop", "fori_loop, bounds are data", "nested"])
+@pytest.mark.parametrize("name", ["scan", "while_loop", "fori_loop, bounds are data", "nested"])
 def test_other_loops_are_programs(name):
     assert "iterations" not in regions(name)
 

@@ -330,10 +330,10 @@ def test_steps_side_by_side_do_not_depend_on_each_other(monkeypatch):
 
         return tw.scan(cell, x[0], x)[1].sum()
 
-    expected = as_tuple(recurrence(normal(12, 12), normal(6, 5, 12)))
+    expected = as_tuple(recurrence(normal(4, 4), normal(6, 5, 4)))
     assert len([1 for numbers in seen if any(numbers)]) >= 3, "the step, and both loops"
     tw.set_num_threads(1)
-    assert_all_same_bits(as_tuple(recurrence(normal(12, 12), normal(6, 5, 12))), expected, "a scan")
+    assert_all_same_bits(as_tuple(recurrence(normal(4, 4), normal(6, 5, 4))), expected, "a scan")
 
 
 @settings(max_examples=10, phases=[Phase.generate])
