@@ -10,6 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.core.sizes import same_shape
+from common.core.source_lines import warn_user
 from common.methods.assign import assign
 from common.methods.memory import resize_
 from common.tensor.base import TensorBase
@@ -87,7 +88,7 @@ def write(name: str, out: Any, result: Any) -> Any:
     Raises
     ------
     ArgumentError : it is something else.
-    ShapeError : it has elements, and another shape than the result.
+    ShapeError : an array, or a tensor in a trace, has another shape than the result.
     DTypeError : the result is floating point, and it is not; or the function is one of those that convert nothing.
     GradientError : a gradient is wanted of an operand, or of `out`.
     """
@@ -108,10 +109,16 @@ def write(name: str, out: Any, result: Any) -> Any:
             "arguments requires grad. Leave it out, or call under no_grad()"
         )
     if not same_shape(x.shape, y.shape) and tuple(x.shape) != tuple(y.shape):
-        if not isinstance(out, TensorBase) or mode.current_trace() is not None or x.payload.size:
+        if not isinstance(out, TensorBase) or mode.current_trace() is not None:
             raise ShapeError(
-                f"{name}(): out has shape {tuple(x.shape)}, the result {tuple(y.shape)}; only a tensor of no elements "
-                "takes another shape, outside a trace"
+                f"{name}(): out has shape {tuple(x.shape)}, the result {tuple(y.shape)}; only a tensor takes another "
+                "shape, outside a trace"
+            )
+        if x.payload.size:
+            warn_user(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(x.shape)}, which does not match the required output shape {list(y.shape)}: give a tensor of "
+                "that shape, or of no elements"
             )
         resize_(out, *y.shape)
     if y.dtype != x.dtype and name in SAME_DTYPE:

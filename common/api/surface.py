@@ -143,7 +143,12 @@ RANDOM = Late(
 )
 
 #: PyTorch's own names for what libraries take although they are not public.
-UNLISTED = Late({"common.control.print_assert": "_assert=assert_ _assert_async=assert_"})
+UNLISTED = Late(
+    {
+        "common.control.print_assert": "_assert=assert_ _assert_async=assert_",
+        "common.api.checks": "_check _check_index _check_value _check_type _check_not_implemented _check_is_size",
+    }
+)
 
 #: Objects that are the same in both engines.
 SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, MARKS, RANDOM, UNLISTED)

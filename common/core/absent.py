@@ -39,8 +39,7 @@ HERE = {
     "get_device": "leave it out: everything is on the CPU",
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
-    "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
-    "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_dropout": "dropout",
+    "frobenius_norm": "x.norm()", "name": "a Python variable", "native_dropout": "dropout",
     "native_norm": "norm",
     **{
         f"{pool}_with_indices": f"{pool}(..., return_indices=True)"
@@ -222,10 +221,10 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 #: Public attributes of `torch.Tensor` that tensors do not have.
 TENSOR = """
-apply_ as_subclass bfloat16 ccol_indices cdouble cfloat chalf
+as_subclass bfloat16 ccol_indices cdouble cfloat chalf
 coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order eig grad_dtype
 half hash_tensor imag index indices int_repr is_coalesced is_distributed istft lstsq
-map2_ map_ module_load name q_per_channel_axis q_per_channel_scales
+module_load name q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
 resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
 sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
-from common.core.errors import ArgumentError
-from common.methods.assign import assign, require_fitting
+from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.methods.assign import assign, copy_, require_fitting
 from common.tensor import boundary, create
+from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
 from common.tensor.read_saved import with_edge
 from common.tensor.view_families import shows_writable
@@ -81,3 +83,58 @@ class InPlace:
         method = boundary.guarded(method, f"{name}_")
         setattr(self.home, f"{name}_", method)
         return method if instance is None else method.__get__(instance, owner)
+
+
+def _each(name: str, x: TensorBase, function: Callable[..., Any], others: tuple[Any, ...]) -> TensorBase:
+    if not callable(function):
+        raise ArgumentError(f"{name}(): argument 'callable' must be a function, not {type(function).__name__}")
+    if x.requires_grad or any(getattr(y, "requires_grad", False) for y in others):
+        raise GradientError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    arrays = [concrete(x)]
+    for y in others:
+        if not isinstance(y, TensorBase):
+            raise ArgumentError(f"{name}(): argument 'tensor' must be Tensor, not {type(y).__name__}")
+        try:
+            arrays.append(np.broadcast_to(concrete(y), arrays[0].shape))
+        except ValueError:
+            message = f"{name}(): a tensor of shape {tuple(y.shape)} does not expand to {tuple(x.shape)}"
+            raise ShapeError(message) from None
+    values = [function(*elements) for elements in zip(*(array.ravel().tolist() for array in arrays), strict=True)]
+    return copy_(x, create.lift(np.array(values, arrays[0].dtype).reshape(arrays[0].shape)))
+
+
+def apply_(self: TensorBase, callable: Callable[[Any], Any]) -> TensorBase:
+    """Write ``callable(a)`` over each element a, a Python number; slow, and outside a trace only.
+
+    Raises
+    ------
+    GradientError : the tensor requires grad.
+    TraceError : in a trace, where there are no elements.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.tensor([1, 2, 3]).apply_(lambda a: a * a)
+    tensor([1, 4, 9])
+    """
+    return _each("apply_", self, callable, ())
+
+
+def map_(self: TensorBase, tensor: Any, callable: Callable[[Any, Any], Any]) -> TensorBase:
+    """Write ``callable(a, b)`` over each element a, with the element b of a tensor that broadcasts to this one.
+
+    Raises
+    ------
+    GradientError, TraceError : as for `apply_`.
+    ShapeError : the tensor does not broadcast.
+    """
+    return _each("map_", self, callable, (tensor,))
+
+
+def map2_(self: TensorBase, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> TensorBase:
+    """Write ``callable(a, b, c)`` over each element a, with those of two other tensors; see `map_`."""
+    return _each("map2_", self, callable, (x, y))
+
+
+#: Those that call a Python function for each element.
+OF_PYTHON: dict[str, Any] = {"apply_": apply_, "map_": map_, "map2_": map2_}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,7 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
         **_METHODS,
         **conversions.METHODS,
         **memory.METHODS,
+        **in_place_functions.OF_PYTHON,
         **memory_order.METHODS,
         **versions.METHODS,
         **leaf_status.METHODS,
@@ -86,7 +87,8 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
     for dunder, name in IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
         setattr(cls, f"{name}_", in_place)
-        setattr(cls, f"__i{dunder}__", in_place)
+        setattr(cls, f"__i{dunder}__", _operator_in_place(in_place))
+    setattr(cls, "__ipow__", _operator_in_place(lambda x, other: x.pow_(other)))  # noqa: B010  the class has no such attribute yet
     for dunder, name in _DIVIDING.items():
         setattr(cls, f"__{dunder}__", _dividing(name))
         setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
@@ -112,6 +114,22 @@ def _dividing(name: str, *, swapped: bool = False) -> Any:
         return getattr(functional, name)(*(operands[::-1] if swapped else operands))
 
     return operator
+
+
+def _operator_in_place(write: Callable[[TensorBase, Any], Any]) -> Any:
+    def operator(self: TensorBase, other: Any) -> Any:
+        return write(self, other) if accepts(other) else NotImplemented
+
+    return operator
+
+
+def _reversed(self: TensorBase) -> TensorBase:
+    """The tensor with its first dimension in reverse order."""
+    return functional.flip(self, 0) if self.ndim else self
+
+
+def _delete(self: TensorBase, key: Any) -> None:
+    raise ArgumentError("Tensor does not support deleting items: cat or a mask keeps the others")
 
 
 def _divmod(a: Any, b: Any) -> Any:
@@ -272,7 +290,8 @@ _METHODS = {
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,
     "__array_ufunc__": numpy_functions.array_ufunc,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
-    "__pos__": _positive, "__repr__": _repr, "__format__": _format, "__index__": index,
+    "__pos__": _positive, "__delitem__": _delete, "__reversed__": _reversed,
+    "__repr__": _repr, "__format__": _format, "__index__": index,
     "_backward_hooks": hooks.BACKWARD_HOOKS, "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,

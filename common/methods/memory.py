@@ -13,7 +13,6 @@ from common.autograd.view_histories import require_writable
 from common.core import mode
 from common.core.devices import STRIDED, on_cpu
 from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
-from common.core.sizes import Dim
 from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
@@ -153,8 +152,8 @@ def new_tensor(
 def new(self: TensorBase, *args: Any, device: Any = None) -> Any:
     """A tensor of this dtype: of sizes, of zeros to be written to; or of data, a copy."""
     on_cpu(device, "new")
-    if len(args) == 1 and type(args[0]) is tuple and all(isinstance(n, (int, Dim)) for n in args[0]):
-        return lift(creation.zeros(args[0], dtype=self.dtype))  # of what `size()` gives
+    if mode.current_trace() is not None and len(args) == 1 and type(args[0]) is tuple:
+        return lift(creation.zeros(args[0], dtype=self.dtype))  # of what `size()` gives in a trace
     return constructed(args, self.dtype)
 
 

@@ -30,6 +30,7 @@ from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
 from common.random.draw_counts import note_drawn
+from common.tensor.base import TensorBase
 from common.tensor.create import lift
 from common.tensor.leaf import Buffer
 
@@ -66,7 +67,7 @@ class Generator:
     >>> tw.rand(2, generator=generator)
     tensor([0.9546, 0.4070])
     >>> generator.get_state()
-    array([7, 2])
+    tensor([7, 2])
     """
 
     def __init__(self, seed: Any = 0, device: Any = "cpu") -> None:
@@ -96,9 +97,9 @@ class Generator:
         """The seed of the present stream, 0 <= seed < 2^64."""
         return int(self.key.payload) % 2**64
 
-    def get_state(self) -> np.ndarray:
+    def get_state(self) -> TensorBase:
         """Seed and offset, (2,) int64."""
-        return np.array([self.key.payload, self.offset.payload])
+        return lift(np.array([self.key.payload, self.offset.payload]))
 
     def set_state(self, state: Any) -> Generator:
         """Continue from what `get_state` returned.
@@ -108,7 +109,9 @@ class Generator:
         ArgumentError : it is no such state.
         """
         if (state := np.asarray(state)).shape != (2,) or state.dtype != np.int64:
-            raise ArgumentError(f"RNG state must be an int64 array of seed and offset, got {state.dtype} {state.shape}")
+            raise ArgumentError(
+                f"RNG state must be an int64 tensor of seed and offset, got {state.dtype} {state.shape}"
+            )
         self.key.payload[...], self.offset.payload[...] = state
         return self
 
@@ -117,7 +120,7 @@ class Generator:
         return Generator().set_state(self.get_state())
 
     def __reduce__(self) -> Any:
-        return type(self), (), self.get_state()
+        return type(self), (), np.asarray(self.get_state())
 
     __setstate__ = set_state
 
@@ -177,7 +180,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def get_rng_state() -> np.ndarray:
+def get_rng_state() -> TensorBase:
     """Seed and offset of the default generator, (2,) int64."""
     return default_generator.get_state()
 

@@ -220,6 +220,8 @@ def guard_operators(cls: type) -> None:
     for name, symbol in _SYMBOLS.items():
         for dunder, swapped in ((f"__{name}__", False), (f"__r{name}__", True)):
             setattr(cls, dunder, _refusing(vars(cls)[dunder], name, symbol, swapped))
+        if (in_place := vars(cls).get(f"__i{name}__")) is not None:
+            setattr(cls, f"__i{name}__", _refusing(in_place, name, f"{symbol}=", swapped=False))
 
 
 def _refusing(operator: Any, name: str, symbol: str, swapped: bool) -> Any:

@@ -233,9 +233,14 @@ def write_out(name: str, out: Any, function: Callable[..., Any], /, *operands: A
     return written(name, out, function, *operands, **options)
 
 
-def _over(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The in-place form of a function, with the general way behind it."""
-    general = boundary.guarded(getattr(TensorBase, name), name)
+def _over(name: str, function: Callable[..., Any], operator: str | None = None) -> Callable[..., Any]:
+    """The in-place form of a function, with the general way behind it.
+
+    Parameters
+    ----------
+    operator : the special method that the general way is, which leaves unknown operands to their own operators.
+    """
+    general = boundary.guarded(getattr(TensorBase, operator or name), name)
     ways = Ways(function, lambda *given: _learnt(*given))
     calls, tuples = ways.calls, ways.tuples
 
@@ -343,7 +348,7 @@ METHODS: dict[str, Any] = {
 }  # fmt: skip
 for _operator, _name in IN_PLACE.items():
     METHODS[f"{_name}_"] = _over(f"{_name}_", getattr(functional, _name))
-    METHODS[f"__i{_operator}__"] = METHODS[f"{_name}_"]
+    METHODS[f"__i{_operator}__"] = _over(f"{_name}_", getattr(functional, _name), f"__i{_operator}__")
 
 
 class _LateForm:

@@ -210,7 +210,7 @@ def test_a_state_is_saved_restored_and_forked():
     assert generator.get_state().tolist() == fork.get_state().tolist() == [3, 8]
     generator.set_state(dynamic.tensor(state))
     assert dynamic.normal(size=(3,), generator=generator).tolist() == expected
-    with pytest.raises(ArgumentError, match="RNG state must be an int64 array"):
+    with pytest.raises(ArgumentError, match="RNG state must be an int64 tensor"):
         generator.set_state([1.0, 2.0])
 
 

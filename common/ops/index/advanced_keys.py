@@ -15,8 +15,8 @@ import numpy as np
 
 from common.core import mode
 from common.core.allocation import MOST_ROWS, refuse_endless
-from common.core.dtypes import bool_, uint8
-from common.core.errors import DTypeError, IndexKindError, IndexRangeError
+from common.core.dtypes import bool_, int64, uint8
+from common.core.errors import IndexKindError, IndexRangeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same
 from common.core.source_lines import warn_user
@@ -83,7 +83,7 @@ def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
     Raises
     ------
     IndexRangeError : too many indices, or more than one ellipsis.
-    ArgumentError, DTypeError : something that does not index.
+    IndexKindError : something that does not index.
     """
     if 0 < len(keys) <= len(shape) and isinstance(keys[0], TensorBase):  # by far the commonest
         if all(isinstance(k, TensorBase) and k.dtype in INDEX_DTYPES and k.ndim > 0 for k in keys):
@@ -144,8 +144,10 @@ def _entry(k: Any) -> Any:
     if index.dtype == uint8:
         warn_user("indexing with dtype uint8 is deprecated: it is a mask, as in PyTorch; give one of dtype bool")
         index = converted(index, bool_)
+    if index.ndim == 0 and index.dtype.kind == "i":
+        index = converted(index, int64)
     if index.dtype not in INDEX_DTYPES and index.dtype != bool_:
-        raise DTypeError(f"tensors used as indices must be int64, int32 or bool tensors, not {index.dtype}")
+        raise IndexKindError(f"tensors used as indices must be int64, int32 or bool tensors, not {index.dtype}")
     if index.ndim == 0:
         if index.dtype.kind == "b":
             return np.bool_(elements(index, "getitem", _INSTEAD))
@@ -210,7 +212,11 @@ def neighbours(shape: tuple[Any, ...], placed: Sequence[tuple[int, Any]]) -> tup
     the indices in front.
     """
     indices = [index for _, index in placed]
-    broadcast_shapes(*(i.shape for i in indices), op="shape mismatch: indexing tensors could not be broadcast together")
+    try:
+        broadcast_shapes(*(i.shape for i in indices), op="indices")
+    except ShapeError as error:
+        message = f"shape mismatch: indexing tensors could not be broadcast together: {error}"
+        raise IndexKindError(message) from None
     first, last = placed[0][0], placed[-1][0]
     if last - first + 1 == len(placed):
         return indices, first

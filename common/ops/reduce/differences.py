@@ -22,6 +22,8 @@ from common.ops.reduce.truth import any
 from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import expand, reshape, unsqueeze
+from common.tensor.base import NUMBERS
+from common.tensor.create import lift, operand
 
 
 def _axis(x: Any, dim: Any, name: str) -> int:
@@ -187,7 +189,7 @@ def isin(x: Any, b: Any, *, assume_unique: bool = False, invert: bool = False) -
     Parameters
     ----------
     x : (...)
-    b : (...) the others.
+    b : (...) the others. One of x and b may be a number.
     assume_unique : accepted; makes no difference.
     invert : whether they are not among them.
 
@@ -197,8 +199,12 @@ def isin(x: Any, b: Any, *, assume_unique: bool = False, invert: bool = False) -
     >>> tw.isin(tw.tensor([1, 2, 3]), tw.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    refuse("isin", x, "b")
-    found = any(eq(unsqueeze(x, -1), reshape(b, (-1,))), -1)
+    x, b = operand(x, b), lift(b)
+    if isinstance(x, NUMBERS):
+        found = any(eq(b, x))
+    else:
+        refuse("isin", x, "b")
+        found = eq(x, b) if isinstance(b, NUMBERS) else any(eq(unsqueeze(x, -1), reshape(b, (-1,))), -1)
     return ~found if invert else found
 
 
