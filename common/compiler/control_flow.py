@@ -64,6 +64,11 @@ class Flow:
     def __str__(self) -> str:
         return "\n".join(map(str, self._blocks))
 
+    @property
+    def inside(self) -> bool:
+        """Whether a loop is being written."""
+        return bool(self._loops)
+
     # ---------------------------------------------------------------- lines
     def block(self) -> BasicBlock:
         """A new open block, after all others."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from common.compiler.expressions import Expressions
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
+from common.compiler.syntax_tree import parts
 from common.core.numerics import LANES
 
 _ORDERS = {"slt": lt, "sle": le, "sgt": gt, "sge": ge, "eq": eq, "ne": ne}
@@ -268,3 +269,11 @@ def lane_of(index: ast.expr, counter: str) -> tuple[str, int] | None:
 def accumulators(kind: ArrayKind, index: ast.expr, counter: str) -> str:
     """The name of the variable that holds accumulators during a loop."""
     return f"(accumulators {kind.slot} {lane_of(index, counter)})"
+
+
+def is_stepped(index: ast.expr, lanes: LaneState) -> bool:
+    """Whether places are so far apart as a number says that is known when the kernel runs."""
+    products = [part for part in parts(index) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)]
+    pairs = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
+    moving = {lanes.name, *lanes.given}
+    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in pairs)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from common.compiler.indexed_rows import IndexedRows
+from common.compiler.indexed_rows import IndexedRows, are_side_by_side
 from common.compiler.lane_memory import lane_of
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant
 from common.compiler.syntax_tree import names, parts
@@ -97,6 +97,33 @@ class SeveralVectors(IndexedRows):
         if cost >= (MOST if few else MUCH):
             return 2 if cost < TOO_MUCH else 1
         return 8 if few and cost >= LONG_CHAIN and self.widest in NARROW else 4
+
+    def may_be_written_again(self, node: ast.For) -> bool:
+        """Whether a loop may end with a vector that begins before its rest: it reads no array that it writes.
+
+        So the vector needs no mask, with which a store takes as long as twelve without.
+        """
+        written, read = set[int](), set[int]()
+        for x in parts(node):
+            match x:
+                case ast.Subscript(value=ast.Name(id=name)) if name in self.variables:
+                    kind = self.variables[name].kind
+                    if isinstance(kind, ArrayKind):
+                        (written if isinstance(x.ctx, ast.Store) else read).add(kind.slot)
+        augmented = any(isinstance(part, ast.AugAssign) for part in node.body)
+        return self.sixteen and self.one_program and not augmented and written.isdisjoint(read)
+
+    def counted(self, node: ast.For, start: int, stop: int, lanes: int, held: bool) -> Iterator[tuple[int, int, bool]]:
+        """The vectors of a loop that the text counts: where they begin, how wide they are, whether they have masks."""
+        for first in range(start, stop, lanes):
+            left = stop - first
+            whole = max(1 << (left - 1).bit_length(), 2)
+            width = lanes if held or left > lanes else left if left > 2 and are_side_by_side(node) else whole
+            if left < width and stop - start > 1 and self.may_be_written_again(node):
+                width = whole if left < stop - start >= whole else whole // 2
+                yield from ((place, width, False) for place in sorted({min(first, stop - width), stop - width}))
+            else:
+                yield first, width, left < width
 
     def dtypes(self, node: ast.For) -> list[np.dtype[Any]]:
         """Those of the buffers that a loop uses."""

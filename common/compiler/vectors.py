@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from common.compiler.control_flow import BasicBlock
-from common.compiler.indexed_rows import LANES_OF_ROWS, are_side_by_side, at_places, given_once, is_data
-from common.compiler.lane_memory import LaneState, Written, accumulators, lane_of, overlap, written
+from common.compiler.indexed_rows import LANES_OF_ROWS, at_places, given_once, is_data
+from common.compiler.lane_memory import LaneState, Written, accumulators, is_stepped, lane_of, overlap, written
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Refused, Register, constant, llvm
 from common.compiler.several_vectors import SeveralVectors
 from common.compiler.syntax_tree import names, parts
@@ -100,11 +100,13 @@ class Vectors(SeveralVectors, ABC):
             self._lanes = None
             self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
 
-        def walk(width: int, end: Register, masked: bool) -> None:
+        def walk(width: int, end: Register, masked: bool, last: Register | None = None) -> None:
             def inside() -> None:
-                self._outside = outside._replace(known={})  # a loop may be written again
+                self._outside, place = outside._replace(known={}), now()  # a loop may be written again
+                if last is not None:
+                    self.variables[counter] = self.extreme("slt", place, last)
                 body(width, masked)
-                self._outside = None
+                self._outside, self.variables[counter] = None, place
 
             def advance() -> None:
                 self.variables[counter] = self.write("add", INT64, now(), constant(width, INT64))
@@ -117,12 +119,9 @@ class Vectors(SeveralVectors, ABC):
             self.loop([counter, *held], test, inside, advance)
 
         if start.literal is not None and stop.literal is not None and stop.literal - start.literal <= 2 * lanes:
-            for first in range(start.literal, stop.literal, lanes):
-                left = stop.literal - first
-                whole = max(1 << (left - 1).bit_length(), 2)
-                width = lanes if held or left > lanes else left if left > 2 and are_side_by_side(node) else whole
+            for first, width, masked in self.counted(node, start.literal, stop.literal, lanes, bool(held)):
                 self.variables[counter] = constant(first, INT64)
-                body(width, masked=left < width)
+                body(width, masked)
         elif self.rare:  # half of the code, which is slower by a few percent
             walk(lanes, stop, masked=True)
         else:
@@ -141,6 +140,15 @@ class Vectors(SeveralVectors, ABC):
                 walk(lanes, stop, masked=True)
             elif not held and at_places(node):  # much code, of which less is better than a shorter vector
                 self._rest(node, name, counter, stop)
+            elif not held and self.inside and self.may_be_written_again(node):
+                last = self.write("sub", INT64, stop, constant(lanes // 2, INT64))
+                enough, few = self.branch(self.write("icmp sle", BOOL, start, last).text)
+                self.enter(enough)
+                walk(lanes // 2, stop, masked=False, last=last)
+                ends = self.leave()
+                self.enter(few)
+                body(lanes // 2, masked=True)
+                self.join([*ends, *self.leave()])
             elif not held:  # a shorter vector, so that few elements cost less than many
                 walk(lanes // 2, stop, masked=True)
             else:  # lanes of a sum are what they are
@@ -288,7 +296,7 @@ class Vectors(SeveralVectors, ABC):
             base, step = self.place(index)
             places.add(written(index, step))
         except OneByOne:
-            if not (is_data(index, self._lanes.given) or _is_stepped(index, self._lanes)):
+            if not (is_data(index, self._lanes.given) or is_stepped(index, self._lanes)):
                 raise
             places.add(written(index, 0))
             rows = self.load_rows(container, kind, index)
@@ -379,14 +387,6 @@ class Vectors(SeveralVectors, ABC):
         if self._lanes is not None:
             raise OneByOne("a call")
         return super().machine(*arguments)  # type: ignore[arg-type]
-
-
-def _is_stepped(index: ast.expr, lanes: LaneState) -> bool:
-    """Whether places are so far apart as a number says that is known when the kernel runs."""
-    products = [part for part in parts(index) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)]
-    pairs = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
-    moving = {lanes.name, *lanes.given}
-    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in pairs)
 
 
 _WRAPPED = Written("accumulators", 0, 0)

@@ -9,7 +9,7 @@ from common.core.dtypes import SUPPORTED
 from common.kernels.arrays.copying import buffer_dtype
 from tests.kernels.run import assert_same_bits, run, special_values
 
-SIZES = [(1, 1), (16, 1), (3, 5), (16, 16), (7, 33), (70, 16), (9, 0), (0, 9)]
+SIZES = [(1, 1), (16, 1), (3, 5), (16, 16), (7, 33), (70, 16), (9, 0), (0, 9), (9, 21), (33, 17), (17, 5)]
 
 
 @pytest.mark.parametrize("dtype", [dtype.name for dtype in SUPPORTED])

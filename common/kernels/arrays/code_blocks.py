@@ -220,16 +220,24 @@ def fold_vectors(builder: ir.IRBuilder, vectors: Sequence[ir.Value]) -> ir.Value
 
 
 class ForStrips:
-    """``for start in range(0, stop, step)``; gives the start and the length, `step` or what is left."""
+    """``for start in range(0, stop, step)``; gives the start and the length, `step` or what is left.
 
-    def __init__(self, b: ir.IRBuilder, stop: ir.Value, step: int) -> None:
-        self._b, self._stop, self._step = b, stop, word(step)
+    If strips are `whole`, the last one begins before what is left, so that it is as long as the others; it is shorter
+    only if it is the only one.
+    """
+
+    def __init__(self, b: ir.IRBuilder, stop: ir.Value, step: int, whole: bool = False) -> None:
+        self._b, self._stop, self._step, self._whole = b, stop, word(step), whole
         self._while = While(b, lambda i: b.icmp_signed("<", i, stop), word(0))
 
     def __enter__(self) -> tuple[ir.Value, ir.Value]:
         (start,) = self._while.__enter__().carried
-        self._while.next = [self._b.add(start, self._step)]
-        return start, least(self._b, self._step, self._b.sub(self._stop, start))
+        b, step = self._b, self._step
+        self._while.next = [b.add(start, step)]
+        if self._whole:
+            length = least(b, step, self._stop)
+            return least(b, start, b.sub(self._stop, length)), length
+        return start, least(b, step, b.sub(self._stop, start))
 
     def __exit__(self, *exception: object) -> None:
         self._while.__exit__(*exception)

@@ -25,17 +25,21 @@ _BYTES, _MOST = 32, 16
 
 
 def turn_rows(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
-    """``void (to, x, ldt, ld, rows, columns)``: ``to[r * ldt + c] = x[c * ld + r]``, square by square."""
+    """``void (to, x, ldt, ld, rows, columns)``: ``to[r * ldt + c] = x[c * ld + r]``, square by square.
+
+    The last squares are whole, too, if there is one: what lies in two of them is copied twice, without masks, with
+    which a store takes up to twelve times as long.
+    """
     side = min(_BYTES // align(kind), _MOST)
     missing = zero(ir.VectorType(kind, side))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         to, x, ldt, ld, rows, columns = function.args
-        with ForStrips(b, columns, side) as (c, across):
+        with ForStrips(b, columns, side, whole=True) as (c, across):
             last = b.sub(across, word(1))
             start = b.gep(x, [b.mul(c, ld)])
             lines = [b.gep(start, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
-            with ForStrips(b, rows, side) as (r, down):
+            with ForStrips(b, rows, side, whole=True) as (r, down):
                 into = b.gep(to, [b.add(b.mul(r, ldt), c)])
                 rows_of = [b.gep(into, [b.mul(word(lane), ldt)]) for lane in range(side)]
                 places = [b.gep(line, [r]) for line in lines]

@@ -187,7 +187,8 @@ def may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return len(item.dims) == dims or len(item.dims) <= start
     known = REDUCERS[item.function]
     written = (item.kind in ("rows", "cols") and known is SUM) or (item.kind == "rows" and known.start is None)
-    return written and item.split == start and item.dtype.kind == "f" and item.dtype == item.out.dtype
+    kinds = "fi" if item.kind == "rows" else "f"  # sums of integers are the same in any order
+    return written and item.split == start and item.dtype.kind in kinds and item.dtype == item.out.dtype
 
 
 class _ShortNest(InnerNest):

@@ -33,6 +33,7 @@ from static.lowering.ir.items import (
     make_access,
     size_key,
     sizes_key,
+    strip_ones,
 )
 
 
@@ -162,7 +163,7 @@ class WrittenOut:
             for j in range(min(half, max(min(self.columns, LANES, 2 * half) - half, 0))):
                 joined(j, j + half)
             half //= 2
-        if join == SUM.join:
+        if join == SUM.join and item.dtype.kind == "f":
             made = self._add(item, "map", dims, [terms[0], Operand(Const(0.0), item.dtype)], join, None)
         self._made[item.out.id, -1] = made
         self._keep(item, made)
@@ -234,6 +235,9 @@ class WrittenOut:
                 offset = offset + x.distance if beyond else offset
             elif not (beyond and index < hint(x.stop)):
                 return Operand(Const(access.outside), operand.dtype)
+        if inside and self._is_of_whole_rows(access, offset, j, dims):
+            place = self._place(access.buffer, 0, dims, strides[:own], 1, offset + j)
+            return Operand(place, operand.dtype)
         whole = not access.in_pieces
         offset, step = self._spot(offset, strides, j)
         place = self._place(access.buffer, offset, dims, strides[:own], step, j, whole, not inside)
@@ -244,6 +248,15 @@ class WrittenOut:
                 place.outside, place.prefix = access.outside, None
                 place.breaks |= access.breaks & ((1 << max(own - 1, 0)) - 1)
         return Operand(place, operand.dtype)
+
+    def _is_of_whole_rows(self, access: Access, offset: Any, j: int, dims: Sizes) -> bool:
+        """Whether column `j` of an operand in pieces is a column of rows that all exist, and that others read, too."""
+        shape = strip_ones(access.buffer.shape)
+        if type(offset) is not int or not 0 <= offset + j < self.columns or not self.is_run or not shape:
+            return False
+        if any(x.dim < self.start for x in access.parted) or size_key(shape[-1]) != size_key(self.inner):
+            return False
+        return sizes_key(access.strides) == sizes_key(contiguous_strides((*dims, self.inner)))
 
     def _place(
         self, buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes, step: Any, j: int, whole: bool = True,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from common.compiler.close_steps import CLOSE
+from common.compiler.close_steps import CLOSE, NEAR
 from common.core.numerics import LANES
 from common.core.sizes import hint, same, same_shape
 from common.core.spec import numel
@@ -21,6 +21,8 @@ from static.lowering.ir.items import Sizes, is_literal
 
 FEWEST_ROWS = 4 * LANES
 """Rows for which loops that have a row at once are written: in images of as few the first call would take longer."""
+ROW = 256
+"""Columns up to which a few numbers around a part are no loop of their own: it would go by steps of a row."""
 SEARCHED = 32
 """Values among which a column of what a part is added to is looked for."""
 
@@ -61,7 +63,9 @@ def _span(node: Node) -> tuple[int, int, int]:
 
 def are_read_whole(node: Node, shape: Sizes, users: Mapping[tuple[int, int], Sequence[Node]]) -> bool:
     """Whether columns among zeros are of short rows, and nothing takes columns of what they are added to."""
-    if hint(shape[-1]) > CLOSE or hint(numel(shape[:-1])) < FEWEST_ROWS:
+    sizes: Any = node.attrs.get("sizes", node.operands[0].shape)
+    around = hint(shape[-1]) - hint(sizes[-1])
+    if hint(shape[-1]) > (ROW if around <= NEAR else CLOSE) or hint(numel(shape[:-1])) < FEWEST_ROWS:
         return False
     waiting, seen = list(node.outputs), set[tuple[int, int]]()
     while waiting and len(seen) < SEARCHED:
