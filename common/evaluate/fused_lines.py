@@ -20,7 +20,7 @@ from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
 from common.kernels.arrays import mapped_sums
-from common.runtime.builtins import make_elementwise
+from common.runtime.builtins import make_call, make_elementwise
 from common.runtime.call_text import MAX_INPUTS
 
 NUMBERS = (int, float)
@@ -132,23 +132,24 @@ def fused(root: Any) -> Fused | None:
     units = eager_kernels.unit_bytes(classes, ints, (*dtypes, dtype))
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints, units=units)
     body = expressions(program, _float_dtype(root) or bool_)
-    loops: dict[str, Any] = {}
 
-    def run(*arrays: Any) -> Any:
-        from common.evaluate.layouts import dense, where_they_lie
+    def way_of(arrays: Sequence[Any]) -> Any:
+        from common.evaluate import strided_loops
+        from common.evaluate.layouts import dense
 
-        found = where_they_lie(arrays, classes, shape, ints)
-        if found is None:
-            arrays, found = tuple(map(dense, arrays)), ("".join(map(str, classes)), ints)
-        letters, sizes = found
-        if letters not in loops:
-            source = eager_kernels.loop_source("fused", body, dtypes, dtype, letters)
-            loops[letters] = eager_kernels.compiled(source, "fused", False)
-        out = np.empty(shape, dtype)
-        loops[letters](*arrays, out, *sizes)
-        return out
+        if (how := strided_loops.reading(arrays, shape)) is not None:
+            source = strided_loops.source("fused", body, dtypes, dtype, how.letters)
+            return how.run(eager_kernels.compiled(source, "fused", False), dtypes, shape, dtype)
+        loop = make_call(kernel)
 
-    return Fused(builtin, run, inputs)
+        def of_copies(*arrays: Any) -> Any:
+            out = np.empty(shape, dtype)
+            loop(*map(dense, arrays), out, *ints)
+            return out
+
+        return of_copies
+
+    return Fused(builtin, eager_kernels.by_layout(way_of), inputs)
 
 
 def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:

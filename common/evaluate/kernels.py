@@ -131,10 +131,6 @@ def loop_address(name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, w
     return address(elementwise_source(name, dtypes, out_dtype, classes, wanted), f"loop_{name}")
 
 
-_TILE = 64
-"""Rows and columns handled together where an operand lies by columns, so that each of its cache lines is read once."""
-
-
 def elementwise_source(
     name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str, wanted: Sequence[np.dtype] = ()
 ) -> str:
@@ -144,16 +140,27 @@ def elementwise_source(
     ----------
     wanted : the dtype to which each operand is converted first; by default its own.
     """
-    op, last = REGISTRY.get(name), dtypes[-1]
-    given = zip(dtypes, wanted or dtypes, strict=True)
-    operands: list[Any] = [f"x{i}" if x == w else Call(f"to_{w.name}", [f"x{i}"]) for i, (x, w) in enumerate(given)]
-    known = {}
-    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rctpmhkw") and type(operands[-1]) is str:
-        for value in op.versions if op is not None else ():
-            if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
-                number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
-                known[f"{operands[-1]} == {number}"] = [Let("t0", Call(name, [*operands[:-1], number]))]
-    return loop_source(f"loop_{name}", [Let("t0", Call(name, operands))], dtypes, out_dtype, classes, known)
+    body = body_of(name, dtypes, wanted)
+    known = versions(name, dtypes, body) if classes.endswith("s") and set(classes) <= set("fs") else {}
+    return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known)
+
+
+def body_of(name: str, dtypes: Sequence[np.dtype], wanted: Sequence[np.dtype] = ()) -> list[Let]:
+    """``t0``, the op of elements ``x0``, ..., each converted to the dtype that is wanted of it."""
+    given = enumerate(zip(dtypes, wanted or dtypes, strict=True))
+    operands = [f"x{i}" if own == dtype else Call(f"to_{dtype.name}", [f"x{i}"]) for i, (own, dtype) in given]
+    return [Let("t0", Call(name, operands))]
+
+
+def versions(name: str, dtypes: Sequence[np.dtype], body: list[Let]) -> dict[str, list[Let]]:
+    """Condition -> body, for values of the last operand, one number for all elements, that make an op less work."""
+    op, last, known = REGISTRY.get(name), dtypes[-1], dict[str, list[Let]]()
+    *operands, number = body[0].value.arguments
+    for value in op.versions if op is not None and len(dtypes) > 1 and type(number) is str else ():
+        if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
+            text = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
+            known[f"{number} == {text}"] = [Let("t0", Call(name, [*operands, text]))]
+    return known
 
 
 def loop_source(
@@ -169,39 +176,53 @@ def loop_source(
 
     Parameters
     ----------
-    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "w" (all, in rows at a
-        distance, which is a further int), "r" (one per row), "c" (one per column) or "s" (one). If rows form blocks of
-        n2, which n0 counts then, also "p" (one per place of a row in its block), "h" (one per block), "m" (per block a
-        row), "k" (a block).
+    classes : per operand "f" (all elements), "r" (one per row), "c" (one per column) or "s" (one). If rows form blocks
+        of n2, which n0 counts then, also "p" (one per place of a row in its block), "h" (one per block), "m" (per block
+        a row), "k" (a block).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
     """
-    flat, blocks = not set(classes) & set("rctpmhkw"), bool(set(classes) & set("pmhk"))
+    flat, blocks = not set(classes) & set("rcpmhk"), bool(set(classes) & set("pmhk"))
     row = "(h * n2 + p)" if blocks else "r"
     full = ("", "c") if flat else (f"{row} * n1", "c")
     places = {
-        "f": full, "t": ("c * n0", "r"), "r": ("", row), "c": ("", "c"), "s": ("", ""), "p": ("", "p"), "h": ("", "h"),
+        "f": full, "r": ("", row), "c": ("", "c"), "s": ("", ""), "p": ("", "p"), "h": ("", "h"),
         "m": ("h * n1", "c"), "k": ("p * n1", "c"),
     }  # fmt: skip
-    apart = [i for i, k in enumerate(classes) if k == "w"]
-    at = [(f"r * n{2 + apart.index(i)}", "c") if k == "w" else places[k] for i, k in enumerate(classes)]
-    lets = [(k, Let(f"x{i}", Place(f"b{i}", *at[i]))) for i, k in enumerate(classes)]
+    lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
     reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
 
-    def columns(inner: list[Let], stop: str = "n0" if flat else "n1", start: str = "0") -> Loop:
-        return Loop("c", stop, [*reads, *inner, Store(Place(f"b{len(classes)}", *full), inner[-1].name)], start)
+    def columns(inner: list[Let]) -> Loop:
+        stored = Store(Place(f"b{len(classes)}", *full), inner[-1].name)
+        return Loop("c", "n0" if flat else "n1", [*reads, *inner, stored])
 
-    if "t" in classes:  # the transposed operand is walked through as it lies
-        tile = Loop("r", f"min(r0 + {_TILE}, n0)", [columns(body, f"min(c0 + {_TILE}, n1)", "c0")], "r0")
-        loop = Loop("c0", "n1", [Loop("r0", "n0", [tile], step=str(_TILE))], step=str(_TILE))
-    elif blocks:
+    if blocks:
         loop = Loop("h", "n0", [Loop("p", "n2", [columns(body)])])
     else:
         loop = columns(body) if flat else Loop("r", "n0", [columns(body)])
     # an empty result must not read the scalar operands of a call that has nothing to compute
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
-    versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
-    count = 1 if flat else 3 if blocks else 2 + len(apart)
-    return Kernel([*dtypes, out_dtype], count, [*head, *versions, loop], long=1).source(name)
+    forms = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
+    count = 1 if flat else 3 if blocks else 2
+    return Kernel([*dtypes, out_dtype], count, [*head, *forms, loop], long=1).source(name)
+
+
+_WAYS = 64
+
+
+def by_layout(way_of: Callable[[Sequence[Any]], Callable[..., Any]]) -> Callable[..., Any]:
+    """A function of arrays that runs what `way_of` gives for arrays which lie so; the last ways are kept."""
+    ways: dict[Any, Any] = {}
+
+    def run(*arrays: Any) -> Any:
+        key = tuple([(x.__class__, x.strides, x.flags.aligned) for x in arrays])
+        way = ways.get(key)
+        if way is None:
+            if len(ways) >= _WAYS:
+                ways.clear()
+            way = ways[key] = way_of(arrays)
+        return way(*arrays)
+
+    return run
 
 
 def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], tuple[int, ...]]:

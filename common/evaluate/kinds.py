@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
-from common.core.op import REGISTRY, Op, out_specs
+from common.core.op import Op, out_specs
 from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
@@ -103,26 +103,20 @@ def _loop(
         numbers = [i for i, k in enumerate(classes) if k == "s"]
         units = kernels.unit_bytes(classes, ints, (*dtypes, out_dtype))
         builtin = kernels.fixed(address, dtypes, shape, out_dtype, ints, 0, numbers, units)
-    ways: dict[Any, Run] = {}
-    versions = name in REGISTRY and REGISTRY[name].versions  # loops that are less work for some numbers look for these
-
-    def loop_of(letters: Any) -> Run:
-        return kernels.general(name, dtypes, out_dtype, "".join(letters), wanted)
 
     def way_of(arrays: Sequence[np.ndarray]) -> Run:
         """How operands of these layouts are read, which follows from steps and alignment."""
-        from common.evaluate import layouts
+        from common.evaluate import layouts, strided_loops
 
         if name == "clone":  # in one pass
             return lambda x: layouts.copied(x, shape, out_dtype)
-        if (order := layouts.other_order(arrays, classes, shape)) is not None:
-            return in_order(order, loop_of(map(str, classes)))
-        if any(map(layouts.is_turned, arrays)) and layouts.may_turn(name, classes, ints[0], shape):
-            letters = ["t" if layouts.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
-            return where_it_lies(loop_of(map(str, letters)), shape, [k != "t" for k in letters])
-        if not versions and (found := layouts.where_they_lie(arrays, classes, shape, ints)):
-            return where_it_lies(loop_of(found[0]), found[1], [False] * len(arrays))
-        loop = loop_of(k or "f" for k in classes)
+        if (how := strided_loops.reading(arrays, shape)) is not None:
+            body = kernels.body_of(name, dtypes, wanted)
+            known = kernels.versions(name, dtypes, body) if shapes[-1] == () else {}
+            source = strided_loops.source(f"loop_{name}", body, dtypes, out_dtype, how.letters, known)
+            return how.run(kernels.compiled(source, f"loop_{name}"), dtypes, shape, out_dtype)
+        letters = "".join([k or "f" for k in classes])
+        loop = kernels.general(name, dtypes, out_dtype, letters, wanted)
 
         def of_copies(*arrays: np.ndarray) -> np.ndarray:
             dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
@@ -132,48 +126,7 @@ def _loop(
 
         return of_copies
 
-    def in_order(order: tuple[int, ...], loop: Run) -> Run:
-        """A loop over operands in one other order, as they lie; its result is transposed afterwards."""
-        from common.evaluate import layouts
-
-        its_shape, back = tuple([shape[d] for d in order]), np.argsort(order).tolist()
-        numbers = [k == "s" for k in classes]
-
-        def run(*arrays: np.ndarray) -> np.ndarray:
-            given = zip(arrays, numbers, strict=True)
-            lying = [layouts.dense(x) if number else x.transpose(order) for x, number in given]
-            out = _empty(its_shape, out_dtype)
-            loop(*lying, out, *ints)
-            return layouts.copied(out.transpose(back), shape, out_dtype)
-
-        return run
-
-    def where_it_lies(loop: Run, sizes: tuple[int, ...], copied: Sequence[bool]) -> Run:
-        """A loop over operands as they are, but for those that are copied in order first."""
-        from common.evaluate.layouts import dense
-
-        def run(*arrays: np.ndarray) -> np.ndarray:
-            out = _empty(shape, out_dtype)
-            loop(*[dense(x) if c else x for x, c in zip(arrays, copied, strict=True)], out, *sizes)
-            return out
-
-        def as_they_are(*arrays: np.ndarray) -> np.ndarray:
-            out = _empty(shape, out_dtype)
-            loop(*arrays, out, *sizes)
-            return out
-
-        return run if any(copied) else as_they_are
-
-    def general(*arrays: np.ndarray) -> np.ndarray:
-        key = tuple([(x.__class__, x.strides, x.flags.aligned) for x in arrays])
-        way = ways.get(key)
-        if way is None:
-            if len(ways) >= _WAYS:
-                ways.clear()
-            way = ways[key] = way_of(arrays)
-        y: np.ndarray = way(*arrays)
-        return y
-
+    general = kernels.by_layout(way_of)
     return builtin, general if builtin is None else _first(builtin, general)
 
 

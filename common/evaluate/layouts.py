@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from common.core.op import REGISTRY
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
 from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, stepped_source
@@ -21,50 +20,6 @@ _MUCH = 8192
 """Bytes of a row from which on the C library copies it as fast as a loop."""
 WORTH = 4096
 """Elements from which on a loop for rows at a distance is worth its compilation: fewer are copied in order."""
-_TURNED = 4096
-"""Elements from which on a transposed operand is worth a loop of its own: a smaller one stays in the cache."""
-_CACHED = 1 << 22
-"""Bytes up to which a result that is written, read and copied stays in the cache."""
-
-
-def where_they_lie(
-    arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...], ints: Sequence[int]
-) -> tuple[str, tuple[int, ...]] | None:
-    """Classes and ints for a loop that reads large operands where they lie: in rows at a distance or of one element
-    each, or one element everywhere; None where one has to be copied in order first.
-
-    Parameters
-    ----------
-    classes, ints : as `common.evaluate.kernels.arrange` gives them.
-    """
-    if prod(shape) < WORTH or None in classes:
-        return None
-    letters, distances, columns, as_given = "", [], 0, True
-    for x, k in zip(arrays, classes, strict=True):
-        if type(x) is not np.ndarray or not x.flags.aligned:
-            return None
-        if k != "f" or x.flags.c_contiguous:
-            if not x.flags.c_contiguous:
-                return None
-            letters += k or ""
-            as_given = as_given and k in ("f", "s")
-            continue
-        if x.shape == shape and not any(x.strides):
-            letters += "s"
-            continue
-        found = rows_of(shape, x.strides, x.itemsize) if x.shape == shape else None
-        if found is None or columns not in (0, found[0]):
-            return None
-        columns, distance = found
-        letters += "r" if distance is None else "w"
-        distances += [] if distance is None else [distance]
-    if not set(letters) - set("fs"):
-        return letters, (prod(shape), prod(shape))
-    columns = columns or ints[1]
-    rows = prod(shape) // columns if columns >= LONG else 0
-    if not rows or not (as_given or tuple(ints) == (rows, columns)):
-        return None
-    return letters, (rows, columns, *distances)
 
 
 @lru_cache(maxsize=_LIMIT)
@@ -220,20 +175,6 @@ def _way_of_joining(
     return lambda x, out, at: copy(x, out, ndim, first, at * steps[dim], *rest)
 
 
-def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
-    """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
-    op = REGISTRY.get(name)
-    if (op is not None and op.costly) or len(shape) != 2 or prod(shape) < _TURNED:
-        return False
-    return None not in classes and rows in (shape[0], prod(shape))
-
-
-def is_turned(x: np.ndarray) -> bool:
-    """Whether an array is a contiguous matrix, transposed."""
-    flags = x.flags
-    return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
-
-
 def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
     """The order of dimensions in which an array lies without gaps; None where there is none."""
     return _order_of(x.shape, x.strides, x.itemsize) if x.flags.aligned else None
@@ -248,21 +189,3 @@ def _order_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -
             return None
         step *= shape[d]
     return order
-
-
-def other_order(arrays: Sequence[Any], classes: Sequence[str | None], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The one other order of dimensions in which large operands lie; or None."""
-    order: Any = None
-    for x, k in zip(arrays, classes, strict=True):
-        if k == "s":
-            continue
-        if k != "f" or type(x) is not np.ndarray or x.flags.c_contiguous or x.shape != shape:
-            return None
-        if order is None:
-            order = memory_order(x) if WORTH <= x.size <= _CACHED // x.itemsize else None
-        elif order != memory_order(x):
-            order = None
-        if order is None:
-            return None
-    found: tuple[int, ...] | None = order
-    return found

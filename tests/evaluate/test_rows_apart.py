@@ -10,8 +10,7 @@ import pytest
 
 import dynamic as tw
 from benchmarks.bits import difference
-from common.evaluate.kernels import arrange
-from common.evaluate.layouts import where_they_lie
+from common.evaluate.strided_loops import reading
 from tests.helpers.wrapped import wrap
 
 rng = np.random.default_rng(31)
@@ -20,23 +19,24 @@ BASE = rng.normal(size=(2, 2 * ROWS, COLUMNS + 7)).astype(np.float32)
 BASE.reshape(-1)[::31] = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan], BASE.reshape(-1)[::31].shape)
 _bytes = np.zeros(ROWS * COLUMNS * 4 + 1, np.uint8)
 
-LAYOUTS: dict[str, tuple[np.ndarray, Any]] = {  # and the distance of rows, None for what is copied; or how it is read
-    "part of each row": (BASE[0, :ROWS, 3 : COLUMNS + 3], COLUMNS + 7),
-    "each second row": (BASE[0, ::2, :COLUMNS], 2 * COLUMNS + 14),
-    "rows backwards": (BASE[0, ROWS - 1 :: -1, :COLUMNS], -COLUMNS - 7),
-    "one row": (np.broadcast_to(BASE[0, 0, :COLUMNS], (ROWS, COLUMNS)), 0),
-    "one per row": (np.broadcast_to(BASE[0, 0, :ROWS, None], (ROWS, COLUMNS)), ("rs", (ROWS, COLUMNS))),
+AS_ROWS = ("f", ROWS, COLUMNS)
+LAYOUTS: dict[str, tuple[np.ndarray, Any]] = {  # and how it is read, with rows and columns; None for what is copied
+    "part of each row": (BASE[0, :ROWS, 3 : COLUMNS + 3], AS_ROWS),
+    "each second row": (BASE[0, ::2, :COLUMNS], AS_ROWS),
+    "rows backwards": (BASE[0, ROWS - 1 :: -1, :COLUMNS], AS_ROWS),
+    "one row": (np.broadcast_to(BASE[0, 0, :COLUMNS], (ROWS, COLUMNS)), AS_ROWS),
+    "one per row": (np.broadcast_to(BASE[0, 0, :ROWS, None], (ROWS, COLUMNS)), ("s", ROWS, COLUMNS)),
     "one per row, of two dimensions": (
         np.broadcast_to(BASE[0, :ROWS, 0, None, None].copy(), (ROWS, 5, COLUMNS // 5)),
-        ("rs", (ROWS, COLUMNS)),
+        ("s", ROWS, COLUMNS),
     ),
-    "one per row, apart": (np.broadcast_to(BASE[0, :ROWS, :1], (ROWS, COLUMNS)), None),
-    "one": (np.broadcast_to(BASE[0, 3, 4], (ROWS, COLUMNS)), ("ss", (ROWS * COLUMNS, ROWS * COLUMNS))),
+    "one per row, apart": (np.broadcast_to(BASE[0, :ROWS, :1], (ROWS, COLUMNS)), ("s", ROWS, COLUMNS)),
+    "one": (np.broadcast_to(BASE[0, 3, 4], (ROWS, COLUMNS)), ("s", 1, ROWS * COLUMNS)),
     "elements apart": (BASE[0, :ROWS, ::-1][:, :COLUMNS], None),
-    "transposed": (np.ascontiguousarray(BASE[0, :ROWS, :COLUMNS].T).T, None),
+    "transposed": (np.ascontiguousarray(BASE[0, :ROWS, :COLUMNS].T).T, ("t", ROWS, COLUMNS)),
     "unaligned": (_bytes[1:].view(np.float32).reshape(ROWS, COLUMNS), None),
-    "three dimensions": (BASE[:, :ROWS, :COLUMNS], None),
-    "rows of two dimensions": (BASE[0, :, :COLUMNS].reshape(-1, COLUMNS)[:, None].repeat(1, 1)[::2], 2 * COLUMNS),
+    "three dimensions": (BASE[:, :ROWS, :COLUMNS], AS_ROWS),
+    "rows of two dimensions": (BASE[0, :, :COLUMNS].reshape(-1, COLUMNS)[:, None].repeat(1, 1)[::2], AS_ROWS),
 }
 PROGRAMS: dict[str, Callable[..., tw.Tensor]] = {
     "one op": lambda x, z: x * z,
@@ -83,16 +83,15 @@ def test_gradients(program):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_read_where_it_lies(layout):
-    array, distance = LAYOUTS[layout]
-    classes, ints = arrange([array.shape, ()], array.shape)
-    found = where_they_lie((array, np.ones((), np.float32)), classes, array.shape, ints)
-    assert found == (("ws", (ROWS, COLUMNS, distance)) if type(distance) is int else distance)
+    array, wanted = LAYOUTS[layout]
+    found = reading((array, np.ones((), np.float32)), array.shape)
+    assert found.letters[1] == "s"
+    assert (None if found.copied[0] else (found.letters[0], *found.ints[1:3])) == wanted
 
 
 def test_few_elements_and_short_rows_are_copied():
     for array in (BASE[0, :10, :20], BASE[0, :, :5]):
-        classes, ints = arrange([array.shape], array.shape)
-        assert where_they_lie((array,), classes, array.shape, ints) is None
+        assert reading((array,), array.shape) is None
 
 
 def test_a_join_of_columns_is_in_order():

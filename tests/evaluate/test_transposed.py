@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.evaluate import kernels as eager_kernels
-from common.evaluate import layouts
+from common.evaluate import layouts, strided_loops
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import each
+from tests.helpers.wrapped import wrap
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
 CALLS = {
@@ -46,19 +46,84 @@ def test_three_operands_and_conversion():
     np.testing.assert_array_equal(a.T.to(tw.float32).numpy(), x.T.astype(np.float32))
 
 
-def test_it_is_not_copied(monkeypatch):
+def _some(rng, shape):
+    return [n if rng.integers(2) else 1 for n in shape]
+
+
+def _windows(x, n):
+    return np.lib.stride_tricks.sliding_window_view(x, n, -1)
+
+
+LAYOUTS = {
+    "in order": lambda rng, shape: rng.standard_normal(shape),
+    "another order": lambda rng, shape: _permuted(rng, shape),
+    "backwards": lambda rng, shape: rng.standard_normal(shape)[tuple(slice(None, None, -1) for _ in shape)],
+    "rows backwards": lambda rng, shape: rng.standard_normal(shape)[::-1],
+    "parts of rows": lambda rng, shape: rng.standard_normal((*shape[:-1], shape[-1] + 5))[..., 3:-2],
+    "steps": lambda rng, shape: rng.standard_normal([2 * n for n in shape])[tuple(slice(None, None, 2) for _ in shape)],
+    "repeated": lambda rng, shape: rng.standard_normal(_some(rng, shape)),
+    "expanded": lambda rng, shape: np.broadcast_to(rng.standard_normal(_some(rng, shape)), shape),
+    "a number": lambda rng, shape: np.array(rng.choice([0.5, 2.0, 3.0])),
+    "windows": lambda rng, shape: _windows(rng.standard_normal((*shape[:-2], sum(shape[-2:]) - 1)), shape[-1]),
+}
+
+
+def _permuted(rng, shape):
+    order = rng.permutation(len(shape))
+    x = rng.standard_normal([shape[d] for d in order])
+    return x.transpose(np.argsort(order))
+
+
+OPS = {
+    "add": lambda x, y, z: x + y,
+    "a power": lambda x, y, z: abs(x) ** y,
+    "a choice": lambda x, y, z: tw.where(x > y, y, z),
+    "a converted operand": lambda x, y, z: x * y.to(tw.int32),
+    "joined": lambda x, y, z: tw.addcmul(x, y, z, value=0.5),
+    "what rules make": lambda x, y, z: tw.nn.functional.gelu(x) - y,
+}
+
+
+@each("seed", range(60))
+def test_operands_of_any_layout(seed):
+    """What is read where it lies gives the bits of copies in order."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.permutation([*rng.integers(1, 40, rng.integers(1, 4)), 80]).tolist())
+    kind = rng.choice(["float32", "float64", "int64", "int8"])
+    names = rng.choice(list(LAYOUTS), 3)
+    given = [LAYOUTS[name](rng, shape) for name in names if len(shape) > 1 or name != "windows"]
+    arrays = [_as_it_lies(9 * x, x, kind) for x in (*given, *given)[:3]]
+    for name, op in OPS.items():
+        if kind[0] == "i" and name in ("joined", "what rules make", "a power"):
+            continue
+        for _ in range(3):
+            found = op(*map(wrap, arrays)).numpy()
+        assert found.flags.c_contiguous
+        wanted = op(*[wrap(np.array(x, order="C")) for x in arrays]).numpy()
+        assert_same_bits(found, wanted, f"{name} of {', '.join(names)}")
+
+
+def _as_it_lies(values, x, dtype):
+    """Values in a dtype, with the steps between elements that x has."""
+    if not x.size or not x.ndim:
+        return values.astype(dtype)
+    size = np.dtype(dtype).itemsize
+    steps = [s // x.itemsize * size for s in x.strides]
+    low = sum(min(0, s * (n - 1)) for s, n in zip(steps, x.shape, strict=True))
+    room = np.zeros(sum(abs(s) * (n - 1) for s, n in zip(steps, x.shape, strict=True)) + size, np.uint8)
+    lying = np.ndarray(x.shape, dtype, room, -low, steps)
+    lying[...] = values
+    return lying
+
+
+@pytest.mark.parametrize("order", [(1, 0), (2, 1, 0), (0, 2, 1)])
+def test_it_is_not_copied(monkeypatch, order):
     """The operand that lies by columns reaches the loop as it is."""
-    seen = []
-    found = eager_kernels.general
-
-    def general(name, dtypes, out_dtype, classes, *wanted):
-        seen.append(classes)
-        return found(name, dtypes, out_dtype, classes, *wanted)
-
-    monkeypatch.setattr(eager_kernels, "general", general)
-    x = tw.tensor(np.ones((83, 71)))
-    (x.T + tw.tensor(np.ones((71, 83)))).numpy()
-    assert seen == ["tf"]
+    monkeypatch.setattr(strided_loops, "dense", None)
+    shape = (83, 71, 23)[: len(order)]
+    x = tw.tensor(np.ones(shape)).permute(order)
+    assert strided_loops.reading([x.numpy(), np.ones(x.shape)], tuple(x.shape)).letters == "tf"
+    (x + tw.ones(x.shape, dtype=tw.float64)).numpy()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int16", "uint8"])

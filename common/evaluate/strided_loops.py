@@ -1,0 +1,177 @@
+"""Loops over large operands that are read where they lie: transposed, in rows at a distance, repeated, in any order.
+
+The result is in order. Its dimensions are merged where all operands walk them in one stride; the last one is that of
+the columns, and another one that of the rows. Rows that lie side by side, with their columns far apart, are turned some
+at a time into memory that stays in the cache, as a copy in order would turn all of them::
+
+    for m0 in range(0, n1, n5):
+        m1 = min(m0 + n5, n1)
+        for c0 in range(0, n2, n4):
+            w = min(n4, n2 - c0)
+            turn_rows(b2, 0, b0, p0 + m0 + c0 * e0, w, e0, m1 - m0, w)
+            for r in range(m0, m1):
+                s0 = (r - m0) * w
+                for c in range(w):
+                    x0 = b2[s0 + c]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import prod
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.compiler.literals import dtype_name
+from common.compiler.loop_ir import STEP, Let, Loop, Place, Store
+from common.core.shapes import contiguous_strides
+from common.evaluate import kernels
+from common.evaluate.layouts import LONG, WORTH, dense
+from common.kernels.arrays.copying import merge_dims
+
+_LIMIT = 8192
+_COLUMNS, _TILE = 64, 4096
+"""Columns of a tile of turned rows at most, and its elements."""
+_MOST = 48
+"""Ints of a kernel at most: the builtin takes 64 arguments."""
+
+
+class Reading(NamedTuple):
+    """How a loop reads its operands.
+
+    Attributes
+    ----------
+    letters : per operand "f" (columns follow each other), "s" (one element per row), "t" (rows are turned).
+    copied : per operand whether it is copied in order first.
+    ints : the arguments of the kernel.
+    """
+
+    letters: str
+    copied: tuple[bool, ...]
+    ints: tuple[int, ...]
+
+    def run(
+        self, loop: Callable[..., Any], dtypes: Sequence[np.dtype], shape: tuple[int, ...], out_dtype: np.dtype
+    ) -> Callable[..., np.ndarray]:
+        """The kernel on operands that lie so."""
+        turned = [d for k, d in zip(self.letters, dtypes, strict=True) if k == "t"]
+        ends = np.cumsum([_TILE * d.itemsize for d in turned]).tolist()
+        places = [(slice(e - _TILE * d.itemsize, e), d) for e, d in zip(ends, turned, strict=True)]
+        copied, ints = self.copied if any(self.copied) else None, self.ints
+
+        def on(*arrays: np.ndarray) -> np.ndarray:
+            out = np.empty(shape, out_dtype)
+            if copied is not None:
+                arrays = tuple([dense(x) if c else x for x, c in zip(arrays, copied, strict=True)])
+            if not places:
+                loop(*arrays, out, *ints)
+            else:
+                held = kernels.scratch(ends[-1])
+                loop(*arrays, out, *[held[part].view(d) for part, d in places], *ints)
+            return out
+
+        return on
+
+
+def reading(arrays: Sequence[Any], shape: tuple[int, ...]) -> Reading | None:
+    """How a loop over `shape` reads operands that broadcast to it; None where copies in order serve as well."""
+    if prod(shape) < WORTH or not all(type(x) is np.ndarray for x in arrays):
+        return None
+    layouts = tuple([(x.shape, x.strides, x.itemsize if x.flags.aligned else 0) for x in arrays])
+    return _reading(layouts, shape)
+
+
+@lru_cache(maxsize=_LIMIT)
+def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...]) -> Reading | None:
+    steps: list[Any] = [_steps(own, strides, size, shape) for own, strides, size in layouts]
+    copied = [s is None for s in steps]
+    while True:
+        for i, (own, *_) in enumerate(layouts):
+            steps[i] = _steps(own, contiguous_strides(own), 1, shape) if steps[i] is None else steps[i]
+        lengths, *merged = merge_dims(shape, *steps, contiguous_strides(shape))
+        if not lengths or lengths[-1] < LONG:
+            return None
+        across = [d.index(1) if d[-1] not in (0, 1) and 1 in d else None for d in merged[:-1]]
+        found = Counter(d for d in across if d is not None).most_common(1)
+        down = found[0][0] if found else len(lengths) - 2
+        unfit = [i for i, d in enumerate(merged[:-1]) if d[-1] not in (0, 1) and across[i] != down]
+        if not unfit:
+            break
+        for i in unfit:
+            steps[i], copied[i] = None, True
+    letters = "".join("f" if d[-1] == 1 else "s" if d[-1] == 0 else "t" for d in merged[:-1])
+    outer = [d for d in range(len(lengths) - 1) if d != down]
+    rows = lengths[down] if down >= 0 else 1
+    tiles = -(-lengths[-1] // _COLUMNS)
+    width = min(-(-lengths[-1] // tiles) + 15 & -16, lengths[-1])
+    places = [(*(d[o] for o in outer), d[down] if down >= 0 else 0, d[-1]) for d in merged]
+    sizes = [lengths[o] for o in outer]
+    ints = (prod(sizes), rows, lengths[-1], len(outer), width, _TILE // width & -16)
+    ints = (*ints, *sizes, *(n for p in places for n in p))
+    return Reading(letters, tuple(copied), ints) if len(ints) <= _MOST else None
+
+
+def _steps(own: tuple[int, ...], strides: tuple[int, ...], size: int, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """How many elements further the next one is in each dimension of `shape`; None where these are no whole ones."""
+    if not size or any(s % size for s in strides):
+        return None
+    missing = len(shape) - len(own)
+    inner = [0 if n == 1 else s // size for n, s in zip(own, strides, strict=True)]
+    return (*[0] * missing, *inner)
+
+
+def source(
+    name: str,
+    body: Sequence[Let],
+    dtypes: Sequence[np.dtype],
+    out_dtype: np.dtype,
+    letters: str,
+    known: Mapping[str, list[Let]] = MappingProxyType({}),
+) -> str:
+    """Kernel source of a loop whose body computes ``t0``, ... of elements ``x0``, ...; the last one is the result.
+
+    Buffers are the operands, the result, and a tile for each turned operand; args those of `reading`. `known` as in
+    `common.evaluate.kernels.loop_source`.
+    """
+    count, own = len(letters), "{} = args[6 + n3 + {} * (n3 + 2) + {}]".format
+    tiles = {i: f"b{count + 1 + j}" for j, i in enumerate(i for i, k in enumerate(letters) if k == "t")}
+    kinds, every = [*dtypes, out_dtype, *(dtypes[i] for i in tiles)], [*range(count + 1)]
+    lines = ["wide(1)", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
+    lines += [f"n{i} = args[{i}]" for i in range(6)]
+    lines += [*[own(f"d{i}", i, "n3") for i in every], *[own(f"e{i}", i, "n3 + 1") for i in tiles]]
+
+    def nest(body: Sequence[Let]) -> list[str]:
+        begin, columns = (" + c0", "w") if tiles else ("", "n2")
+        row = [f"s{i} = (r - m0) * w" for i in tiles]
+        row += [f"s{i} = p{i} + r * d{i}{begin}" for i in every if i not in tiles and letters[i : i + 1] != "s"]
+        row += [f"x{i} = b{i}[p{i} + r * d{i}]" for i, k in enumerate(letters) if k == "s"]
+        reads = [Let(f"x{i}", Place(tiles.get(i, f"b{i}"), f"s{i}", "c")) for i, k in enumerate(letters) if k != "s"]
+        row += Loop("c", columns, [*reads, *body, Store(Place(f"b{count}", f"s{count}", "c"), body[-1].name)]).lines()
+        if not tiles:
+            return _block("for r in range(n1):", row)
+        turns = [f"turn_rows({tile}, 0, b{i}, p{i} + m0 + c0 * e{i}, w, e{i}, m1 - m0, w)" for i, tile in tiles.items()]
+        tile = ["w = min(n4, n2 - c0)", *turns, *_block("for r in range(m0, m1):", row)]
+        return _block(
+            "for m0 in range(0, n1, n5):", ["m1 = min(m0 + n5, n1)", *_block("for c0 in range(0, n2, n4):", tile)]
+        )
+
+    def planes(body: Sequence[Let]) -> list[str]:
+        starts = ["rest = plane", *[f"p{i} = 0" for i in every]]
+        steps = [f"p{i} += at * args[6 + n3 + {i} * (n3 + 2) + d]" for i in every]
+        starts += _block("for d in range(n3 - 1, -1, -1):", ["at = rest % args[6 + d]", "rest //= args[6 + d]", *steps])
+        return _block("for plane in range(n0):", [*starts, *nest(body)])
+
+    if known:
+        lines.append(f"x{count - 1} = b{count - 1}[0]")
+    for condition, inner in known.items():
+        lines += _block(f"if {condition}:", [*planes(inner), "return 0"])
+    lines += [*planes(body), "return 0"]
+    return "\n".join([f"def {name}(bufs, args):", *[STEP + line for line in lines], ""])
+
+
+def _block(head: str, lines: Sequence[str]) -> list[str]:
+    return [head, *[STEP + line for line in lines]]
