@@ -20,7 +20,7 @@ from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
 from common.evaluate import kernels
 from common.evaluate.native_results import in_a_row, in_python, on_arrays, view_of
-from common.evaluate.specialise import Recipe, prepares
+from common.evaluate.specialise import Recipe, prepares, recipe
 
 Run = Callable[..., Any]
 _empty = np.empty
@@ -247,6 +247,22 @@ def _joined(join: Run, out: Any, dim: int) -> Run:
     return lambda *operands: join(operands, dim, out=_empty(out.shape, out.dtype))
 
 
+def _of_turned(self: Recipe) -> Run:
+    """A product of matrices of which those that lie transposed are read so: its bits do not depend on that."""
+    op, run, given = self.op, self.run, (self.attrs["trans_a"], self.attrs["trans_b"])
+
+    def way_of(operands: Sequence[np.ndarray]) -> Run:
+        turned = [not x.flags.c_contiguous and x.swapaxes(-1, -2).flags.c_contiguous for x in operands]
+        if not any(turned):
+            return run
+        forms = [(x.swapaxes(-1, -2).shape if t else x.shape, x.dtype) for x, t in zip(operands, turned, strict=True)]
+        flags = {name: have != t for name, have, t in zip(("trans_a", "trans_b"), given, turned, strict=True)}
+        product, (first, second) = recipe(op, tuple(forms), flags).run, turned
+        return lambda a, b: product(a.swapaxes(-1, -2) if first else a, b.swapaxes(-1, -2) if second else b)
+
+    return kernels.by_layout(way_of)
+
+
 @prepares("kernel")
 def _kernel(self: Recipe) -> None:
     op, attrs = self.op, self.attrs
@@ -266,6 +282,8 @@ def _kernel(self: Recipe) -> None:
         self.builtin = kernels.fixed(address, dtypes, out.shape, out.dtype, call.ints, call.scratch)
     else:
         self.builtin = in_a_row(calls, self.forms, outs)
+    if op.product and "trans_a" in attrs:
+        self.run = _of_turned(self)
     if op.indexed is not None and op.indexed.own:
         from common.evaluate.expanded_indices import shared
 

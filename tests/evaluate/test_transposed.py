@@ -181,3 +181,45 @@ def test_results_of_what_lies_in_another_order(name):
             assert found.flags.c_contiguous
             wanted = IN_PLACE_ORDER[name](tw.tensor(np.ascontiguousarray(x.transpose(order)))).numpy()
             assert_same_bits(found, wanted, name)
+
+
+PRODUCTS = {
+    "left": lambda a, b: a.mT @ b,
+    "right": lambda a, b: a @ b.mT,
+    "both": lambda a, b: a.mT @ b.mT,
+    "by itself": lambda a, b: a.mT @ a + (b @ b.mT).sum(),
+    "a vector": lambda a, b: a.mT @ b.reshape(-1)[: a.shape[-2]],
+    "a vector before": lambda a, b: b.reshape(-1)[: a.shape[-1]] @ a.mT,
+    "every second row": lambda a, b: a[..., ::2, :].mT @ b[..., ::2, :],
+    "turned twice": lambda a, b: tw.einsum("...ki,...kj->...ji", a, b),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64"])
+@each("name", PRODUCTS)
+def test_products_of_turned_matrices(name, kind):
+    """They are read as they lie, and have the bits of copies in order; so have gradients."""
+    rng = np.random.default_rng(8)
+    for lead, m in itertools.product([(), (3,), (2, 2)], (1, 2, 17, 40)):
+        a, b = (tw.tensor((9 * rng.standard_normal((*lead, m, m))).astype(kind)) for _ in range(2))
+        with_copies = [x.mT.contiguous().mT.detach() for x in (a, b)]
+        found, wanted = [], []
+        for operands, results in (((a, b), found), (with_copies, wanted)):
+            for _ in range(3):
+                leaves = [x.clone().requires_grad_(kind[0] == "f") for x in operands]
+                y = PRODUCTS[name](*leaves)
+                results[:] = [y.detach()]
+            if kind[0] == "f":
+                results += [g for g in tw.autograd.grad(y.sum(), leaves, allow_unused=True) if g is not None]
+        for x, z in zip(found, wanted, strict=True):
+            assert_same_bits(x.numpy(), z.numpy(), name)
+        transposed = a.mT.contiguous()
+        for _ in range(3):
+            assert_same_bits((a.mT @ b).numpy(), (transposed @ b).numpy(), name)
+
+
+def test_a_turned_matrix_of_a_product_is_not_copied(monkeypatch):
+    monkeypatch.setattr(layouts, "copied", None)
+    a, b = tw.ones(40, 30), tw.ones(40, 20)
+    assert (a.T @ b).sum() == 40 * 600
+    assert (a.T @ b[:, 0].clone()).sum() == 40 * 30

@@ -376,14 +376,15 @@ def _require_pivots(pivots: list[int]) -> None:
 
 def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, Array]:
     """Least-squares solutions of the smallest norm, and ranks."""
-    from scipy.linalg import lstsq as least
+    from common.kernels.linalg.least_squares import solver
 
     m, n = a.shape[-2:]
     found, rank = np.zeros((*a.shape[:-2], n, b.shape[-1]), a.dtype), np.zeros(a.shape[:-2], np.int64)
     cut = float(np.finfo(a.dtype).eps * max(m, n)) if rcond is None else rcond
     if a.size:
+        solve = solver(driver, a, b, cut)
         for i in each_item(rank.shape):
-            found[i], _, rank[i], _ = least(_fortran(a[i]), _fortran(b[i]), cut, lapack_driver=driver)
+            found[i], rank[i] = solve(_fortran(a[i]), b[i])
     return found, rank
 
 
