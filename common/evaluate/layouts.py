@@ -11,11 +11,13 @@ import numpy as np
 
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.kernels.arrays.copying import copy_args, copy_source, merge_dims, stepped_source
+from common.kernels.arrays.copying import copy_args, copy_source, interleaved_source, merge_dims, stepped_source
 
 _LIMIT = 8192
 LONG = 16
 """Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
+FEW = 8
+"""Rows side by side of which fewer are read one by one, in steps, and not turned together."""
 _MUCH = 8192
 """Bytes of a row from which on the C library copies it as fast as a loop."""
 WORTH = 4096
@@ -115,6 +117,18 @@ def _way_of_copying(
     """
     size = dtype.itemsize
     last, columns, many = strides[-1], shape[-1], prod(shape) >= WORTH
+    if many and not any(s % size for s in strides):
+        (*lengths, across), (*apart, step) = merge_dims(shape, strides)
+        few = len(lengths) <= 2 and min([n for n, s in zip(lengths, apart, strict=True) if s == size], default=1) < FEW
+        near = step in (2 * size, 3 * size, 4 * size) or (step == size and across * size <= _MUCH)
+        if few and near and across >= LONG:
+            steps = kernels.compiled(stepped_source(dtype, step // size), "stepped_rows")
+            ints = (*[1, 1, *lengths][-2:], across, *[s // size for s in [0, 0, *apart][-2:]])
+            return lambda x, out: steps(x, out, *ints)
+        if 0 < len(lengths) <= 2 and across <= 4 and apart[-1] == size and lengths[-1] >= LONG:
+            meet = kernels.compiled(interleaved_source(dtype, across), "interleaved")
+            places = (*[1, *lengths][-2:], [0, *apart][-2] // size, step // size)
+            return lambda x, out: meet(x, out, *places)
     if many and abs(last) != size and size in map(abs, strides) and not any(s % size for s in strides):
         ways = tuple([slice(None, None, -1 if s == -size else 1) for s in strides])
         forward = [abs(s) if s == -size else s for s in strides]
@@ -128,12 +142,6 @@ def _way_of_copying(
         args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x, out, *args)
     of_numpy = last == size and columns * size > _MUCH
-    if many and columns >= LONG and last in (size, 2 * size, 3 * size, 4 * size) and not of_numpy:
-        lengths, apart = merge_dims(shape[:-1], strides[:-1])
-        if len(lengths) <= 1 and not any(s % size for s in apart):
-            steps = kernels.compiled(stepped_source(dtype, last // size), "stepped_rows")
-            ints = (*(lengths or [1]), columns, *([s // size for s in apart] or [0]))
-            return lambda x, out: steps(x, out, *ints)
     if many and not of_numpy and not any(s % size for s in strides):
         args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x, out, *args)

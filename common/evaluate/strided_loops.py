@@ -30,7 +30,7 @@ from common.compiler.literals import dtype_name
 from common.compiler.loop_ir import STEP, Let, Loop, Place, Store
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.evaluate.layouts import LONG, WORTH, dense
+from common.evaluate.layouts import FEW, LONG, WORTH, dense
 from common.kernels.arrays.copying import merge_dims
 
 _LIMIT = 8192
@@ -95,7 +95,8 @@ def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...]) -> Reading | None
         lengths, *merged = merge_dims(shape, *steps, contiguous_strides(shape))
         if not lengths or lengths[-1] < LONG:
             return None
-        across = [d.index(1) if d[-1] not in (0, 1) and 1 in d else None for d in merged[:-1]]
+        across = [d.index(1) if d[-1] not in (0, 1) and 1 in d and lengths[d.index(1)] >= FEW else None
+                  for d in merged[:-1]]  # fmt: skip
         found = Counter(d for d in across if d is not None).most_common(1)
         down = found[0][0] if found else len(lengths) - 2
         unfit = [i for i, d in enumerate(merged[:-1]) if d[-1] not in (0, 1) and across[i] != down]

@@ -127,7 +127,9 @@ def test_it_is_not_copied(monkeypatch, order):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int16", "uint8"])
-@pytest.mark.parametrize("shape", [(70, 290), (17, 33, 19), (3, 5, 40, 21), (8192, 1), (1, 5000)])
+@pytest.mark.parametrize(
+    "shape", [(70, 290), (17, 33, 19), (3, 5, 40, 21), (8192, 1), (1, 5000), (3, 60, 70), (2, 1100, 4)]
+)
 def test_copies_of_turned_and_reversed_arrays(shape, dtype):
     """In registers, square by square, in steps that a kernel has or has not."""
     x = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)

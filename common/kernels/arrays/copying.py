@@ -12,7 +12,10 @@ kernel             buffers  args                            result
 ``arange_floats``  out      n, `value_bits` of start, step  out[i] = start + i step, in float64
 ``eye``            out      rows, columns                   out[r, c] = 1 if r == c else 0
 ``cast``           x, out   n                               out[i] = x[i] by `primitives.convert`
-``stepped_rows``   x, out   rows, columns, distance         out[r, c] = x[r distance + c step]
+``stepped_rows``   x, out   planes, rows, columns, and      out[p, r, c] = x[p d + r e + c step]
+                            distances d and e of the former
+``interleaved``   x, out   planes, columns, and distances   out[p, c, i] = x[p d + i e + c], for a few known i
+                            d and e of planes and of rows
 =================  =======  ==============================  =====================================
 
 No kernel needs scratch or returns a status other than 0. ``copy`` serves contiguous copies of views (x is
@@ -32,7 +35,7 @@ from common.core.sizes import same
 
 __all__ = [
     "arange", "arange_source", "bits_of", "cast_source", "copy", "copy_args", "copy_source", "eye",
-    "eye_source", "fill", "fill_source", "fill_zero", "merge_dims", "scatter",
+    "eye_source", "fill", "fill_source", "fill_zero", "interleaved_source", "merge_dims", "scatter",
     "stepped_source", "value_bits",
 ]  # fmt: skip
 
@@ -181,18 +184,38 @@ def copy_source(dtype: Any) -> str:
 
 
 def stepped_source(dtype: Any, step: int) -> str:
-    """Return the source of ``stepped_rows``: x, out; args rows, columns, and how far rows of x are from each other."""
+    """Return the source of ``stepped_rows`` of elements `step` apart."""
     kind = bits_of(dtype)
     return f"""def stepped_rows(bufs, args):
     x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, {kind})
+    rows = args[1]
+    n = args[2]
+    wide()
+    for plane in range(args[0]):
+        for r in range(rows):
+            p = plane * args[3] + r * args[4]
+            q = (plane * rows + r) * n
+            for c in range(n):
+                out[q + c] = x[p + c * {step}]
+    return 0
+"""
+
+
+def interleaved_source(dtype: Any, rows: int) -> str:
+    """Return the source of ``interleaved`` for so many rows."""
+    kind = bits_of(dtype)
+    stores = "\n".join(f"            out[q + c * {rows} + {i}] = x[p + {i} * args[3] + c]" for i in range(rows))
+    return f"""def interleaved(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    out = buffer(bufs, 1, {kind})
     n = args[1]
     wide()
-    for r in range(args[0]):
-        p = r * args[2]
-        q = r * n
+    for plane in range(args[0]):
+        p = plane * args[2]
+        q = plane * n * {rows}
         for c in range(n):
-            out[q + c] = x[p + c * {step}]
+{stores}
     return 0
 """
 
