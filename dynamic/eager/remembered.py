@@ -129,7 +129,7 @@ def _identity(x: Any) -> Any:
     """The part of an argument on which a line depends: of tensors the form, of all else the value."""
     if type(x) in KINDS:
         return x.payload.shape, x.payload.dtype
-    return (type(x), *map(_identity, x)) if _has_tensors(x) else identity(x)
+    return (type(x), *map(_identity, x)) if type(x) is list or _has_tensors(x) else identity(x)
 
 
 def _of_flat(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:

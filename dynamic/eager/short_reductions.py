@@ -14,14 +14,18 @@ from common.ops.reduce.reductions import reduced
 from common.tensor.base import Tensor, TensorBase
 from common.tensor.leaf import Leaf
 
+_INTS = frozenset((int,))
+
 
 def _reduction(op: Op) -> Callable[..., Any]:
     """A reduction of a tensor for whose form there is a recipe, else the method of all tensors."""
 
     def run(input: Any, dim: Any = None, keepdim: Any = False, **others: Any) -> Any:
-        if not others and (dim is None or type(dim) is int) and type(keepdim) is bool:
+        dims = tuple(dim) if type(dim) is list else dim
+        plain = type(dims) is int or dims is None or (type(dims) is tuple and _INTS.issuperset(map(type, dims)))
+        if not others and plain and type(keepdim) is bool:
             try:
-                attrs = reduced(dim, keepdim, len(input.payload.shape), op.name)
+                attrs = reduced(dims, keepdim, len(input.payload.shape), op.name)
             except (TwingradError, AttributeError, TypeError):  # the general way may have something else to say first
                 return general(input, dim, keepdim)
             y = eager.applied(op, attrs, input)

@@ -8,6 +8,7 @@ import pytest
 import dynamic
 from common.core.errors import ShapeError
 from dynamic.eager import remembered
+from tests.bits import assert_all_same_bits
 from tests.dynamic.test_remembered import often
 from tests.helpers.wrapped import wrap
 
@@ -51,3 +52,36 @@ def test_functions_inside_the_library_are_remembered_too():
             assert np.allclose(g.numpy(), counts - value.size / 2 * shares, atol=1e-5)
         with pytest.raises(ValueError, match="support"):
             classes.log_prob(wrap(np.array([3, 0])))
+
+
+def test_lists_of_ints_count_by_their_values(monkeypatch):
+    """They are remembered as tuples are; a list that has changed since is another argument."""
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    x = wrap(np.random.default_rng(12).normal(size=(2, 3, 6, 4)).astype(np.float32), requires_grad=True)
+    functions = {
+        "pad": lambda x, n: dynamic.nn.functional.pad(x, n),
+        "interpolate": lambda x, n: dynamic.nn.functional.interpolate(x, size=n),
+        "amax": lambda x, n: dynamic.amax(x, n),
+        "var": lambda x, n: x.var(n),
+        "roll": lambda x, n: dynamic.roll(x, n, n),
+        "vector_norm": lambda x, n: dynamic.linalg.vector_norm(x, dim=n),
+        "sum": lambda x, n: x.sum(n),
+        "mean": lambda x, n: dynamic.mean(x, dim=n, keepdim=True),
+    }
+    for name, f in functions.items():
+        made.clear()
+        for numbers in ([1, 2], [2, 3]):
+            wanted = f(x, tuple(numbers))
+            found = often(f, x, numbers)
+            (g,), (h,) = (dynamic.autograd.grad(y.sum(), x) for y in (found, wanted))
+            assert_all_same_bits([found.detach().numpy(), g.numpy()], [wanted.detach().numpy(), h.numpy()], name)
+        assert all(made), name
+        assert made or name in ("sum", "mean"), name
+        numbers = [1, 2]
+        often(f, x, numbers)
+        numbers[:] = [2, 3]
+        assert_all_same_bits([f(x, numbers).detach().numpy()], [f(x, (2, 3)).detach().numpy()], name)
+    for wrong in ([1.0], [True, 1.5], ["1"], [[1]], [None]):
+        with pytest.raises((TypeError, ValueError, IndexError)):
+            often(dynamic.amax, x, wrong)
