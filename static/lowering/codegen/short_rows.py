@@ -187,7 +187,9 @@ def may_be_written_out(item: Item, dims: int, start: int) -> bool:
         return len(item.dims) == dims or len(item.dims) <= start
     known = REDUCERS[item.function]
     written = (item.kind in ("rows", "cols") and known is SUM) or (item.kind == "rows" and known.start is None)
-    kinds = "fi" if item.kind == "rows" else "f"  # sums of integers are the same in any order
+    # sums of integers are the same in any order: longer rows of them are added up as they lie
+    few = item.kind == "rows" and hint(numel(item.dims[start:])) < LANES
+    kinds = "fi" if few else "f"
     return written and item.split == start and item.dtype.kind in kinds and item.dtype == item.out.dtype
 
 
