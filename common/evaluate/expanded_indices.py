@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -27,33 +27,41 @@ def shared(op: Op, dim: int, out: Any, otherwise: Run) -> Run:
     source = shared_indices.scatter_source if writes else shared_indices.gather_source
     name = "shared_scatter" if writes else "shared_gather"
 
-    def run(x: Any, index: Any) -> Any:
-        if 0 in index.strides and (found := _once(index, dim)) is not None:
-            from common.evaluate.layouts import dense
+    def way_of(operands: Sequence[Any]) -> Run:
+        """How operands of these layouts are read."""
+        x, index = operands
+        first = _shared_from(index.shape, index.strides, dim)
+        if first is None or 0 in index.shape:
+            return otherwise
+        found = (slice(None),) * first + (0,) * (dim - first) + (slice(None),) + (0,) * (index.ndim - dim - 1)
+        if not index[found].flags.c_contiguous:
+            return otherwise
+        from common.evaluate.layouts import dense
 
-            given, groups, many = found
-            extent, inner = out.shape[dim] if writes else x.shape[dim], prod(index.shape[dim + 1 :])
+        kernel = kernels.compiled(source(x.dtype, index.dtype), name)
+        extent, inner = out.shape[dim] if writes else x.shape[dim], prod(index.shape[dim + 1 :])
+        ints = prod(index.shape[:first]), prod(index.shape[first:dim]), extent, inner, index.shape[dim]
+
+        def once(x: Any, index: Any) -> Any:
             y = np.empty(out.shape, out.dtype)
-            kernel = kernels.compiled(source(x.dtype, index.dtype), name)
-            if not kernel(dense(x), given, y, groups, many, extent, inner, index.shape[dim]):
-                return y
-        return otherwise(x, index)  # it says which index is wrong
+            if kernel(dense(x), index[found], y, *ints):
+                return otherwise(x, index)  # it says which index is wrong
+            return y
 
-    return run
+        return once
+
+    return kernels.by_layout(way_of)
 
 
-def _once(index: np.ndarray, dim: int) -> tuple[np.ndarray, int, int] | None:
-    """The elements of an index of which others are repetitions; how many rows of them, and how many rows share one."""
-    repeated = [s == 0 or n == 1 for s, n in zip(index.strides, index.shape, strict=True)]
-    if not all(repeated[dim + 1 :]):
+def _shared_from(shape: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
+    """From which dimension on, up to `dim`, rows share an index of which each serves a whole row; None if none does."""
+    repeated = [s == 0 or n == 1 for s, n in zip(strides, shape, strict=True)]
+    if 0 not in strides or not all(repeated[dim + 1 :]):
         return None
     first = dim
     while first and repeated[first - 1]:
         first -= 1
-    given = index[(slice(None),) * first + (0,) * (dim - first) + (slice(None),) + (0,) * (index.ndim - dim - 1)]
-    if not given.flags.c_contiguous:
-        return None
-    return given, prod(index.shape[:first]), prod(index.shape[first:dim])
+    return first
 
 
 __all__ = ["shared"]

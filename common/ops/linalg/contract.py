@@ -14,6 +14,7 @@ from common.core.errors import ArgumentError, DTypeError, IndexRangeError, Shape
 from common.core.int_arguments import integers, normalize_dim, number
 from common.core.sizes import same
 from common.core.spec import numel
+from common.evaluate.specialise import remembered
 from common.ops.linalg.matmul import bmm_, mm_
 from common.ops.reduce.reductions import sum_
 from common.ops.shape.view import permute_, reshape
@@ -139,6 +140,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         raise ShapeError("both dimension lists should have same length")
     if a.dtype != b.dtype:
         raise DTypeError(f"tensordot: both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
+    return _over(a, b, tuple(first), tuple(second))
+
+
+@remembered
+def _over(a: Any, b: Any, first: tuple[int, ...], second: tuple[int, ...]) -> Any:
+    """`tensordot` over pairs of dimensions."""
     la, lb = [("a", i) for i in range(a.ndim)], [("b", i) for i in range(b.ndim)]
     for position, (i, j) in enumerate(zip(first, second, strict=True)):
         i, j = _dimension(i, a.ndim), _dimension(j, b.ndim)
