@@ -114,8 +114,8 @@ def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False
         put(free, source, one_value)
 
 
-def copy_(self: TensorBase, other: Any) -> TensorBase:
-    """Take over the elements of `other`, broadcast and cast."""
+def copy_(self: TensorBase, other: Any, non_blocking: bool = False) -> TensorBase:
+    """Take over the elements of `other`, broadcast and cast; `non_blocking` is accepted."""
     if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
         if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
             return self

@@ -101,14 +101,14 @@ class Generator:
         """Seed and offset, (2,) int64."""
         return lift(np.array([self.key.payload, self.offset.payload]))
 
-    def set_state(self, state: Any) -> Generator:
+    def set_state(self, new_state: Any) -> Generator:
         """Continue from what `get_state` returned.
 
         Raises
         ------
         ArgumentError : it is no such state.
         """
-        if (state := np.asarray(state)).shape != (2,) or state.dtype != np.int64:
+        if (state := np.asarray(new_state)).shape != (2,) or state.dtype != np.int64:
             raise ArgumentError(
                 f"RNG state must be an int64 tensor of seed and offset, got {state.dtype} {state.shape}"
             )
@@ -185,9 +185,9 @@ def get_rng_state() -> TensorBase:
     return default_generator.get_state()
 
 
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Any) -> None:
     """Let the default generator continue from what `get_rng_state` returned."""
-    default_generator.set_state(state)
+    default_generator.set_state(new_state)
 
 
 def initial_seed() -> int:

@@ -180,7 +180,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
     DTypeError : `requires_grad` for a dtype that is not floating point.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # attributes that a program gives
     __guards_itself__ = True  # the short paths of an engine give way to methods that are guarded
 
     def __init__(self, data: Any = (), requires_grad: Any = False, *sizes: int) -> None:

@@ -28,7 +28,7 @@ class Tracer(TensorBase):
     trace : the trace that made it.
     """
 
-    __slots__ = ("trace",)
+    __slots__ = ("__dict__", "trace")
     __op_priority__ = 3
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

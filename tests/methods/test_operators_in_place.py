@@ -154,3 +154,18 @@ def test_conditions_are_checked(tw):
                 check(False)
     with pytest.raises(TypeError, match="cond must be a bool"):
         tw._check(tw.tensor(True))
+
+
+@ENGINES
+def test_the_median_of_nothing(tw):
+    for median in (tw.median, tw.nanmedian):
+        x = tw.zeros(0, 3, requires_grad=True)
+        y = median(x)
+        y.backward()
+        assert np.isnan(y.item())
+        assert x.grad.shape == (0, 3)
+        assert median(tw.zeros(0, dtype=tw.int32)).item() == -(2**31)
+        with pytest.raises(IndexError, match="Expected reduction dim 1 to have non-zero size"):
+            median(tw.zeros(2, 0), 1)
+    with pytest.raises(IndexError, match="Expected reduction dim 1 to have non-zero size"):
+        tw.kthvalue(tw.zeros(2, 0), 1, 1)

@@ -72,7 +72,7 @@ def _adaptive(
     function, now = f"{name}_of_windows_{sw}_{kw}", zip(("d", "h", "w", "od", "oh", "ow"), (*sizes, *counts))
     row, plane = f"{sw}, {kw}, {counts[2]}, 0, {sizes[2]}", sizes[1] * sizes[2]
     first = f"{{0}} * {sizes[0] * plane}", f"{{0}} * {counts[0] * counts[1] * counts[2]}"
-    if sizes[0] == 1 and sh == kh:  # windows of lines that follow each other, from plane to plane
+    if sizes[0] == counts[0] == 1 and sh == kh:  # windows of lines that follow each other, from plane to plane
         x, out = (place.format("low") for place in first)
         lines = f"(high - low) * {counts[1]}, {sh}, 0, {kh}, 1, (high - low) * {sizes[1]}"
         calls = f"        {function}(x, {x}, out, {out}, {row}, 1, {plane}, {lines})\n"

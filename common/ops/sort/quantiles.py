@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import called
 from common.core.dtypes import refuse
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, EmptyError, ShapeError
 from common.core.int_arguments import flag, normalize_dim
 from common.core.op import Op
 from common.core.spec import numel
@@ -58,8 +59,15 @@ def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
         x, dim = reshape(x, (1,)), 0
     axis = normalize_dim(dim, x.ndim, name)
     if x.shape[axis] == 0:
-        raise ShapeError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+        raise EmptyError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
     return transpose(x, axis, x.ndim - 1), axis
+
+
+def _of_nothing(x: Any) -> Any:
+    """The median of no elements: nan, or the least int."""
+    if x.dtype.kind == "f":
+        return sum_(x, dim=tuple(range(x.ndim)), keepdim=False) * math.nan
+    return lift(np.array(np.iinfo(x.dtype).min, x.dtype))
 
 
 def _middle(rows: Any, *, skip: bool) -> Any:
@@ -106,7 +114,7 @@ middle_: Op = composite(
 
 @accept_numpy_names
 def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The median: of an even number of elements the lower one; nan if there is one.
+    """The median: of an even number of elements the lower one; nan if there is one, or if there are no elements.
 
     Parameters
     ----------
@@ -121,7 +129,7 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
     Raises
     ------
-    ShapeError : no elements.
+    EmptyError : a dimension of no elements.
     IndexRangeError : a dimension that does not exist.
 
     Examples
@@ -132,6 +140,8 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """
     keepdim = flag(keepdim, "median", "keepdim")
     refuse("median", x, "b")
+    if dim is None and 0 in x.shape:
+        return _of_nothing(x)
     rows, axis = _rows(x, dim, "median")
     if dim is None:
         return called(middle_(rows, skip=False), "MedianBackward0")
@@ -154,6 +164,8 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """
     keepdim = flag(keepdim, "nanmedian", "keepdim")
     refuse("nanmedian", x, "b")
+    if dim is None and 0 in x.shape:
+        return _of_nothing(x)
     rows, axis = _rows(x, dim, "nanmedian")
     if dim is None:
         return called(middle_(rows, skip=True), "NanmedianBackward0")

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.dtypes import float32, int32, int64, promote, refuse
-from common.core.errors import ArgumentError, ShapeError
+from common.core.errors import ArgumentError, EmptyError, ShapeError
 from common.core.int_arguments import flag, integer, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.sizes import same
@@ -278,12 +278,15 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
     Raises
     ------
+    EmptyError : a dimension of no elements.
     ShapeError : k is outside 1 ... n.
     """
     k, keepdim = integer(k, "kthvalue", "k"), flag(keepdim, "kthvalue", "keepdim")
     refuse("kthvalue", x, "b")
     axis = normalize_dim(dim, x.ndim, "kthvalue")
     n = x.shape[axis] if x.ndim else 1
+    if n == 0:
+        raise EmptyError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     if k < 1 or k > n:
         raise ShapeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {n}")
     _, indices = topk(x, k, dim, largest=False)
