@@ -267,7 +267,10 @@ class _KernelWriter(Statements):
         parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
         self.attributes |= {"nounwind", *([IN_ORDER] if self.in_order else [])}
         head = f"define i32 @{symbol}({parameters}) {' '.join(sorted(self.attributes))} {{"
-        return "\n".join([str(self.module), head, _INDICES.sub(_UNFORESEEN, str(self)), "}", *self.notes, ""])
+        body = _INDICES.sub(_UNFORESEEN, str(self))
+        if self.vectors:
+            self.module.call_often(body)
+        return "\n".join([str(self.module), head, body, "}", *self.notes, ""])
 
     def give(self, node: ast.expr) -> None:
         """Store the status."""

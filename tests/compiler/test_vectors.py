@@ -40,6 +40,9 @@ INDEPENDENT = {
     "a division": "for i in range(n):\n    k[i] = (k[i] - 3) // 2 + k[i] % 3",
     "written twice": "for i in range(n):\n    y[i] = x[i]\n    y[i] += y[i]",
     "much": "for i in range(n):\n    y[i] = tanh(exp(sin(x[i])))",
+    "one function at many places": (
+        "for i in range(n):\n    y[i] = add(exp(add(exp(y[i]), exp(x[i]))), tanh(add(exp(exp(x[i])), tanh(y[i]))))"
+    ),
     "a place with a name": "for i in range(n):\n    c = 3 + i\n    d[c] = add(d[c], d[c])\n    k[c] = c",
     "a name of a name": "for i in range(n):\n    b = i + 7\n    c = b - 4\n    y[c] = x[b]",
     "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
@@ -366,3 +369,14 @@ def test_sixteen_registers_hold_four_at_once(monkeypatch, call, widest, in_order
         assert run_kernel(compile_kernel(short, "loop"), expected, [n]) == run_kernel(address, found, [n]) == 0
         for a, b in zip(expected, found, strict=True):
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
+
+
+@pytest.mark.parametrize(
+    ("term", "places", "kept"), [("exp(x[i + {0}])", 3, 0), ("exp(x[i + {0}])", 4, 1), ("abs(x[i + {0}])", 9, 0)]
+)
+def test_long_functions_of_many_places_are_not_inlined(term, places, kept):
+    reads = "".join(f"    t = maximum(t, {term.format(64 * k)})\n" for k in range(places))
+    text, _ = translate(
+        source_of(f"for i in range(n):\n    t = y[i]\n{reads}    y[i] = t\n"), "k", partial(meaning, kernel="k")
+    )
+    assert text.count("noinline") == kept
