@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
-from common.core.numerics import BLOCK, LANES
+from common.core.numerics import BLOCK
 from common.core.op import CHOOSE, EQUAL
 from common.core.sizes import Dim
 from common.kernels.arrays.reducers import REDUCERS, SUM
@@ -118,7 +118,7 @@ class _Builder(Indexed):
         return columns.tiles(body) if columns.tiled else body, self.nest.rows[:-1]
 
     def rows_together(self, count: int) -> list[Any]:
-        """The statements of a row, and of the next rows of its lane, if only columns are reduced."""
+        """The statements of a row, and of the next that are taken in with it, if only columns are reduced."""
         assert self.columns is not None
         loop: list[Any] = []
         items, name = self.columns.items, self.columns.row_name
@@ -128,7 +128,7 @@ class _Builder(Indexed):
         for k in range(count):
             self.nest.row_names[-1] = f"{name}_{k}" if k else name
             if k:
-                self.rows.append(Let(self.nest.row_names[-1], f"{name} + {k * LANES}"))
+                self.rows.append(Let(self.nest.row_names[-1], f"{name} + {k * self.columns.apart}"))
             for values, item in zip(taken, items, strict=True):
                 values.append(self.operand(item.operands[0], 0, loop))
             # what was read stays known by its place, which names the row; what an item computed has another value

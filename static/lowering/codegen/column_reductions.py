@@ -19,7 +19,7 @@ COLUMN_TILE = 1024
 """Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
 
 TOGETHER = 4
-"""Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reduction_times.py)."""
+"""Rows that are taken in at once where that is all a kernel does (benchmarks/reduction_times.py)."""
 
 _SHIFT = BLOCK.bit_length() - 1
 
@@ -30,12 +30,17 @@ class ColumnReductions:
     Parameters
     ----------
     tiled : whether the kernel goes through tiles ``c0 <= c < c1`` of columns, else through whole rows.
+
+    Attributes
+    ----------
+    apart : how far apart rows are that are taken in at once: sums and products take rows of equal lane.
     """
 
     def __init__(self, nest: Nest, items: list[Item], tiled: bool) -> None:
         self.nest, self.items, self.tiled = nest, items, tiled
         self.row_name = f"r{len(nest.rows) - 1}"
         self.accumulators = {item.id: nest.slot(self.scratch(item)) for item in items}
+        self.apart = LANES if any(REDUCERS[item.function].columns for item in items) else 1
 
     def scratch(self, item: Item) -> Any:
         """Memory for the accumulators of an item."""
@@ -75,17 +80,23 @@ class ColumnReductions:
         return [Loop(row, self.nest.size(self.nest.rows[-1]), [*carry, *self._lane(), *body])]
 
     def loop_together(self, several: list[Any], single: list[Any]) -> list[Any]:
-        """The loop over all rows, `TOGETHER` of equal lane at a time, then one by one, block by block."""
-        lane = self._lane()
+        """The loop over all rows, `TOGETHER` at a time, then one by one; block by block where there are lanes."""
+        lane, rows = self._lane(), self.nest.size(self.nest.rows[-1])
+        if self.apart == 1:
+            return [
+                Let("k2", f"{rows} - {rows} % {TOGETHER}"),
+                Loop(self.row_name, "k2", [*lane, *several], step=str(TOGETHER)),
+                Loop(self.row_name, rows, [*lane, *single], start="k2"),
+            ]
         group = TOGETHER * LANES
         body = [
             *self._carry("k0 > 0", "k0"),
-            Let("k1", f"min(k0 + {BLOCK}, {self.nest.size(self.nest.rows[-1])})"),
+            Let("k1", f"min(k0 + {BLOCK}, {rows})"),
             Let("k2", f"k1 - (k1 - k0) % {group}"),
             Loop("k", "k2", [Loop(self.row_name, f"k + {LANES}", [*lane, *several], start="k")], "k0", str(group)),
             Loop(self.row_name, "k1", [*lane, *single], start="k2"),
         ]
-        return [Loop("k0", self.nest.size(self.nest.rows[-1]), body, step=str(BLOCK))]
+        return [Loop("k0", rows, body, step=str(BLOCK))]
 
     def _carry(self, condition: str, row: str) -> list[Any]:
         """Statements before a row that ends a block."""
@@ -107,6 +118,9 @@ class ColumnReductions:
         acc = self.accumulators[item.id]
         reducer = REDUCERS[item.function]
         place = Place(acc, "lane" if reducer.columns else self.first, "c")
+        if self.apart == 1:  # extremes: any order gives the same, and pairs wait for each other least
+            pairs = [values[k : k + 2] for k in range(0, len(values), 2)]
+            values = tuple(Call(reducer.join, pair) if pair[1:] else pair[0] for pair in pairs)
         total: Any = place
         for value in values:
             total = Call(reducer.join, (total, value))
