@@ -29,10 +29,6 @@ class Written(NamedTuple):
 
 def written(index: ast.expr, step: int) -> Written:
     """Read an index off its text, if it grows by this much from each lane to the next."""
-    if step > 1:
-        terms: list[str] = []
-        beside = _add_terms(index, terms)
-        return Written(" + ".join(terms), beside, step)
     match index:
         case ast.BinOp(
             left=ast.BinOp(left=ast.Constant(value=int() as beside), op=ast.Sub(), right=start),
@@ -40,7 +36,11 @@ def written(index: ast.expr, step: int) -> Written:
             right=ast.Name(id=name),
         ) if step == 1:
             return Written(f"{ast.dump(start)} {name}", beside, step)
-    return Written(ast.dump(index), 0, step)
+    if not step:
+        return Written(ast.dump(index), 0, step)
+    terms: list[str] = []
+    beside = _add_terms(index, terms)
+    return Written(" + ".join(terms), beside, step)
 
 
 def _add_terms(index: ast.expr, terms: list[str]) -> int:

@@ -68,6 +68,12 @@ class Operands(Flow):
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int, bool]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 
+    def span(self, start: Register, stop: Register) -> int | None:
+        """How far it is at most from one number to another, if the text says so."""
+        if start.literal is not None and stop.literal is not None:
+            return stop.literal - start.literal
+        return self.spans.get((start.text, stop.text))
+
     # ---------------------------------------------------------------- elements
     def element(self, container: Register, index: Register, inside: bool = True) -> str:
         """The address of an element; not `inside` is one that a mask may keep from being read."""

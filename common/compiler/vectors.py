@@ -83,7 +83,7 @@ class Vectors(SeveralVectors, ABC):
             if start.literal != 0:
                 raise OneByOne("accumulators of a loop that does not begin at 0")
             lanes = LANES
-        self.variables[counter], most = start, self.spans.get((start.text, stop.text))
+        self.variables[counter], most = start, self.span(start, stop)
 
         def now() -> Register:
             return self.variables[counter]

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.compiler.loop_ir import Place
 from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
@@ -51,26 +52,29 @@ MOST = 2 * LANES
 MOST_ITEMS = 160
 """Operations of all of them: the code grows with them."""
 MOST_FUNCTIONS = 12
-"""Elementary functions of all of them."""
-FEWEST_COLUMNS = LANES // 2
+"""Elementary functions of all of them, where a loop goes over the columns."""
+FEWEST_COLUMNS = 3
 """Columns from which on a vector of them is worth it; fewer are written out as rows."""
 FEWEST_ELEMENTS = 2048
-"""Elements for which a kernel of its own is worth its first call, where there is a ready-made one for any size."""
+"""Elements for which a kernel for one number of rows is worth its first call: a network's batch may have any number."""
 KNOWN = 2 * LANES
-"""Columns up to which their number stands in the text: they need no loop."""
+"""Columns up to which their number stands in the text, by which rows are known to be apart."""
 
 
 def short_columns(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int, int], list[Any]] | None:
     """Sizes by their arguments, and the form for them; None if columns are not short, or cannot be written out."""
-    if nest.inner is None or not are_short_columns(group, escaping, nest):
+    if nest.inner is None or hint(numel(group.dims)) < FEWEST_ELEMENTS:
+        return None
+    if not are_short_columns(group, escaping, nest):
         return None
     assert group.split is not None
     lead, columns = group.lead, hint(nest.inner)
     turned, start = _ReducedLast(group, escaping, lead, group.split), len(group.dims) - 1
     written = WrittenOut(turned.group, escaping, start, group.dims[lead], hint(group.dims[lead]), True)
     known = [group.dims[lead], *([nest.inner] if columns <= KNOWN else [])]
-    own = _ColumnNest(written, nest, {size_key(n): hint(n) for n in known})
     certain = {nest.argument(n): hint(n) for n in known}
+    known += [nest.inner * j for j in range(2, written.columns)] if columns <= KNOWN else []
+    own = _ColumnNest(written, nest, {size_key(n): hint(n) for n in known})
     return certain, build(written.group, written.escaping, part=own).kernel.body
 
 
@@ -82,8 +86,12 @@ def are_short_columns(group: Group, escaping: set[int], nest: Nest) -> bool:
     if nest.inner_run[0] != split or hint(nest.inner) < FEWEST_COLUMNS or not 2 <= hint(group.dims[lead]) <= MOST:
         return False
     count, costly = hint(group.dims[lead]), sum(not is_cheap(item) for item in group.items)
-    if count * len(group.items) > MOST_ITEMS or count * costly > MOST_FUNCTIONS:
+    if count * len(group.items) > MOST_ITEMS:
         return False
+    if costly and hint(nest.inner) > KNOWN:  # elements of one row may be those of the next, for all that the text says
+        stored = any(i.kind == "map" and i.out.id in escaping and len(i.dims) > split for i in group.items)
+        if stored or count * costly > MOST_FUNCTIONS:
+            return False
     reduces = any(item.kind == "cols" for item in group.items)
     return reduces and _ReducedLast(group, escaping, lead, split).possible
 
@@ -176,6 +184,15 @@ class _ColumnNest(InnerNest):
     def __init__(self, written: WrittenOut, around: Nest, known: dict[Any, int]) -> None:
         super().__init__(written.group, around, known)
         self.written = written
+
+    def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
+        """The element at which an access is: those of a column have one base, and distances that are numbers."""
+        (outer, inner), offset = self.strides(access.strides), access.offset
+        beside = offset if type(offset) is int else self.known.get(size_key(offset))
+        if not beside or not is_literal(inner, 1):
+            return super().place(access, rows, column, part)
+        slot = self.slot(access.buffer if part is None else part)
+        return Place(slot, self.base(0, outer, rows), column, "", str(beside))
 
     def slot(self, thing: ArrayBuffer | Scratch) -> str:
         """The name of a buffer's slot."""

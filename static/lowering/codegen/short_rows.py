@@ -44,6 +44,7 @@ from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.close_elements import close_form
 from static.lowering.codegen.columns_outside import columns_outside
+from static.lowering.codegen.counted_columns import counted_columns
 from static.lowering.codegen.loop_nest import LONG, MANY, InnerNest, Nest
 from static.lowering.codegen.row_stages import is_cheap
 from static.lowering.codegen.short_columns import short_columns
@@ -277,4 +278,4 @@ def _first(place: Place) -> str:
     return f"{place.base} + m0 * {place.step}" if place.base else f"m0 * {place.step}"
 
 
-_FORMS = _short_form, short_columns, close_form
+_FORMS = short_columns, counted_columns, _short_form, close_form

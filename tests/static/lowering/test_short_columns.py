@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import static as tw
+from static.lowering.codegen.short_columns import FEWEST_ELEMENTS
 from tests.static.compare import assert_compiles
 from tests.static.lowering.test_indexed import floats
 
@@ -32,10 +33,10 @@ def gradient(program):
 @pytest.mark.parametrize("program", [best, total])
 @pytest.mark.parametrize(("states", "columns"), [(2, 8), (3, 31), (9, 9), (12, 33), (16, 16), (17, 8), (32, 40)])
 def test_few_states(program, states, columns):
-    dtype = np.float64 if states % 2 else np.float32
+    dtype, many = np.float64 if states % 2 else np.float32, FEWEST_ELEMENTS // (states * columns) + 1
     inputs = [
         (floats(batch, s).astype(dtype), floats(s, c).astype(dtype))
-        for batch, s, c in ((5, states, columns), (1, states, columns), (5, states + 1, columns), (5, states, 7))
+        for batch, s, c in ((many, states, columns), (1, states, columns), (5, states + 1, columns), (5, states, 7))
     ]
     assert_compiles(program, *inputs)
     assert_compiles(gradient(program), *inputs)
@@ -49,7 +50,7 @@ def test_the_states_are_written_out():
 
 
 def test_zeros_of_both_signs_infinities_and_nan():
-    a = floats(4, 3)
+    a = floats(FEWEST_ELEMENTS // 30 + 1, 3)
     a[0], a[1, 1], a[2, 0], a[3, 2] = -0.0, np.inf, -np.inf, np.nan
     zeros = np.zeros((3, 10), np.float32)
     assert_compiles(best, (a, -zeros), (a, zeros))

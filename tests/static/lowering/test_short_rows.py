@@ -124,10 +124,10 @@ def test_rows_that_fill_half_a_vector_are_read_as_they_lie():
     for rows in (8, 64):
         f = static.function(lambda x, w: static.tanh(x * w + w))
         f(*arrays((rows, 8), (8,)))
-        assert "== 8:" not in f.source
+        assert "c * 8" not in f.source
     f = static.function(lambda x, w: (x * w).sum(1).exp())
     f(*arrays((64, 8), (8,)))
-    assert "== 8:" in f.source
+    assert "c * 8" in f.source
 
 
 def test_rows_of_some_vectors_are_turned_with_their_results():
