@@ -113,7 +113,6 @@ class RNNCell(_Cell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        *,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -154,7 +153,7 @@ class GRUCell(_Cell):
     gates = 3
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype)
         on_cpu(device, type(self).__name__)
@@ -187,7 +186,7 @@ class LSTMCell(_Cell):
     gates = 4
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype)
         on_cpu(device, type(self).__name__)

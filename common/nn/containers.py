@@ -234,7 +234,7 @@ class ModuleDict(ByName):
 
     Parameters
     ----------
-    members : a mapping, or pairs of names and modules.
+    modules : a mapping, or pairs of names and modules.
 
     Raises
     ------
@@ -251,6 +251,9 @@ class ModuleDict(ByName):
     @property
     def _table(self) -> dict[str, Any]:  # type: ignore[override]
         return self._modules
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__(modules)
 
     def __setitem__(self, name: str, module: Module) -> None:
         self.add_module(name, _module(module))

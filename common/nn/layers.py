@@ -96,7 +96,6 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        *,
         device: Any = None,
         dtype: Any = None,
     ) -> None:

@@ -42,7 +42,6 @@ class RMSNorm(Module):
         normalized_shape: Any,
         eps: float | None = None,
         elementwise_affine: bool = True,
-        *,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -91,7 +90,6 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        *,
         device: Any = None,
         dtype: Any = None,
         bias: bool = True,
@@ -130,7 +128,6 @@ class _NormBase(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        *,
         device: Any = None,
         dtype: Any = None,
         bias: bool = True,
@@ -282,7 +279,7 @@ class _InstanceNorm(_NormBase):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, *, device: Any = None, dtype: Any = None, bias: bool = True,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype, bias=bias)
         on_cpu(device, type(self).__name__)

@@ -117,7 +117,7 @@ class PReLU(Module):
 
     reset_parameters = reset_parameters
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         on_cpu(device, type(self).__name__)
         self.num_parameters, self.init = integer(num_parameters, "PReLU", "num_parameters"), init

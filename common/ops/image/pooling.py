@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -146,6 +147,8 @@ def _divided(total: Any, by: Any) -> Any:
 def lp_pool(n: int, x: Any, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: Any) -> Any:
     """The p-norms of windows; see `lp_pool2d`."""
     size = per_dimension(kernel_size, n, f"lp_pool{n}d", "kernel_size")
+    if norm_type == math.inf:
+        return max_pool(n, abs(x), kernel_size, stride, 0, 1, ceil_mode, False)
     mean = avg_pool(n, pow(x, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
     return pow(sign(mean) * relu(abs(mean)) * prod(size), 1.0 / norm_type)
 

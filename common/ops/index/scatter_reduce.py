@@ -16,6 +16,7 @@ from common.ops.index.coordinates import family
 from common.ops.index.gather import require_index, row, scatter_add
 from common.ops.index.put import all_indices, check_scattered, check_slices, put_scattered
 from common.ops.index.written_values import number_like, of_dtype, same_dtype
+from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
 from common.ops.math.division import floor_divide
 from common.ops.shape.view import expand, reshape
@@ -99,7 +100,7 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
     DTypeError : `index` is not int64 or int32, or src has another dtype than x.
-    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
+    ShapeError : the ranks differ, unless `index` is empty, or `index` is larger than `x` or `src`.
     ArgumentError : both or neither of `src` and `value`, or another `reduce`.
 
     Examples
@@ -121,6 +122,8 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
         if not hasattr(number, "ndim") or number.ndim == 0:
             src = expand(reshape(number_like(number, x, "scatter"), (1,) * index.ndim), index.shape)
         return scatter_reduce(x, dim, index, src, _OLDER[reduce])
+    if index.ndim != x.ndim and 0 in index.shape:
+        return clone(x)
     return put_scattered(x, dim, index, src, value).on(x)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag
 from common.core.op import Op
+from common.core.return_types import returned
 from common.core.sizes import same
 from common.core.spec import Spec
 from common.ops.create.creation import eye
@@ -94,6 +95,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
     return CholeskyEx(*_cholesky("linalg.cholesky_ex", A, upper, "linalg.cholesky_ex" if check_errors else ""))
 
 
+@returned("linalg_cholesky_ex")
 class CholeskyEx(NamedTuple):
     """The result of `linalg.cholesky_ex`: the factor, and LAPACK's info."""
 
@@ -148,6 +150,7 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------------ LU
+@returned("linalg_lu")
 class LU(NamedTuple):
     """The result of `linalg.lu` and `lu_unpack`: a permutation, and both factors."""
 
@@ -156,6 +159,7 @@ class LU(NamedTuple):
     U: Any
 
 
+@returned("linalg_lu_factor")
 class LUFactor(NamedTuple):
     """The result of `linalg.lu_factor`: both factors in one matrix, and the rows that were exchanged, from 1 on."""
 
@@ -163,6 +167,7 @@ class LUFactor(NamedTuple):
     pivots: Any
 
 
+@returned("linalg_lu_factor_ex")
 class LUFactorEx(NamedTuple):
     """The result of `linalg.lu_factor_ex`: `LUFactor`, and LAPACK's info."""
 

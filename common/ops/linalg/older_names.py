@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
+from common.core.return_types import returned
 from common.ops.index.advanced_keys import along
 from common.ops.index.written_values import of_dtype
 from common.ops.linalg import factorizations, orthogonal, spectral
@@ -16,6 +17,7 @@ from common.ops.math.arithmetic import pow
 from common.ops.shape.view import unsqueeze
 
 
+@returned("svd")
 class OlderSVD(NamedTuple):
     """The result of `svd`."""
 

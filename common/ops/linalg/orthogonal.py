@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.op import Op
+from common.core.return_types import returned
 from common.core.sizes import same
 from common.core.spec import Spec
 from common.ops.create.creation import eye
@@ -20,6 +21,7 @@ from common.ops.shape.view import expand, unsqueeze
 from common.tensor.create import lift
 
 
+@returned("linalg_qr")
 class QR(NamedTuple):
     """The result of `linalg.qr`: orthogonal columns, and an upper triangle."""
 
@@ -27,6 +29,7 @@ class QR(NamedTuple):
     R: Any
 
 
+@returned("geqrf")
 class Geqrf(NamedTuple):
     """The result of `geqrf`: packed factors, and those of Householder's reflections."""
 

@@ -11,6 +11,7 @@ from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integer, integers
 from common.core.op import Op
+from common.core.return_types import returned
 from common.core.sizes import same
 from common.core.spec import Spec, numel
 from common.ops.linalg._lapack import (
@@ -98,6 +99,7 @@ slogdet_: Op = lapack(
 )  # fmt: skip
 
 
+@returned("linalg_solve_ex")
 class SolveEx(NamedTuple):
     """The result of `linalg.solve_ex`: the solution, and LAPACK's info."""
 
@@ -105,6 +107,7 @@ class SolveEx(NamedTuple):
     info: Any
 
 
+@returned("linalg_inv_ex")
 class InvEx(NamedTuple):
     """The result of `linalg.inv_ex`: the inverse, and LAPACK's info."""
 
@@ -112,6 +115,7 @@ class InvEx(NamedTuple):
     info: Any
 
 
+@returned("linalg_slogdet")
 class Slogdet(NamedTuple):
     """The result of `slogdet`: signs, and logarithms of magnitudes."""
 
@@ -217,6 +221,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return solve_triangular_(A, B, upper=upper, unitriangular=unitriangular)
 
 
+@returned("triangular_solve")
 class Triangular(NamedTuple):
     """The result of `triangular_solve`: the solution, and the matrix."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.op import Op
+from common.core.return_types import returned
 from common.core.sizes import same
 from common.core.spec import Spec
 from common.ops.linalg._lapack import (
@@ -160,6 +161,7 @@ pinv_: Op = lapack(
 )  # fmt: skip
 
 
+@returned("linalg_eigh")
 class Eigh(NamedTuple):
     """The result of `linalg.eigh`."""
 
@@ -167,6 +169,7 @@ class Eigh(NamedTuple):
     eigenvectors: Any
 
 
+@returned("linalg_svd")
 class SVD(NamedTuple):
     """The result of `linalg.svd`."""
 
@@ -175,6 +178,7 @@ class SVD(NamedTuple):
     Vh: Any
 
 
+@returned("linalg_lstsq")
 class Lstsq(NamedTuple):
     """The result of `linalg.lstsq`; fields that the driver does not find are empty."""
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from common.core.errors import ShapeError
 from common.core.op import Op
+from common.core.return_types import returned
 from common.core.spec import Spec
 from common.ops.linalg._lapack import in_one_batch, lapack, require_one_dtype, require_square, square_samples
 from common.ops.linalg.factorizations import _INT32
 
 
+@returned("linalg_ldl_factor")
 class LDL(NamedTuple):
     """The result of `linalg.ldl_factor`: the packed factors, and pivots."""
 
@@ -20,6 +22,7 @@ class LDL(NamedTuple):
     pivots: Any
 
 
+@returned("linalg_ldl_factor_ex")
 class LDLEx(NamedTuple):
     """The result of `linalg.ldl_factor_ex`: `LDL`, and LAPACK's info."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.core.dtypes import default_float, int32
+from common.core.return_types import returned
 from common.kernels.math import float_parts as parts
 from common.ops._define import elementwise
 from common.ops.index.written_values import of_dtype
@@ -12,6 +13,7 @@ from common.ops.math.cast import converted, to
 from common.ops.math.logarithms import exp2
 
 
+@returned("frexp")
 class Frexp(NamedTuple):
     """The result of `frexp`.
 

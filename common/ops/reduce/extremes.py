@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from common.core.dtypes import int16, int64, refuse, uint8
 from common.core.errors import ArgumentError, EmptyError
 from common.core.int_arguments import flag, integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
+from common.core.return_types import values_and_indices
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import kernel
@@ -23,19 +24,6 @@ from common.ops.math.cast import to
 from common.ops.math.compare import maximum, minimum
 from common.ops.reduce.reductions import amax_, amin_, reduced
 from common.ops.shape.view import reshape
-
-
-class Extremum(NamedTuple):
-    """The result of `max` and `min` over a dimension.
-
-    Attributes
-    ----------
-    values : the extremes.
-    indices : int64, the first position of each.
-    """
-
-    values: Any
-    indices: Any
 
 
 def _position_op(name: str) -> Op:
@@ -138,7 +126,9 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     --------
     >>> import dynamic as tw
     >>> tw.max(tw.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
-    Extremum(values=tensor([3., 2.]), indices=tensor([1, 0]))
+    torch.return_types.max(
+    values=tensor([3., 2.]),
+    indices=tensor([1, 0]))
     >>> tw.max(tw.tensor([1.0, 3.0]))
     tensor(3.)
     """
@@ -174,10 +164,10 @@ def _extremum(
     axis, node_name = normalize_dim(dim, x.ndim, "max"), f"{name}Backward0"
     indices = _positions(position, x, axis, False)
     if x.ndim == 0:
-        return Extremum(reshaped(x, (), node_name), indices)
+        return values_and_indices(name.lower(), reshaped(x, (), node_name), indices)
     kept = reshape(indices, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
     values = taken(x, kept, axis, keepdim, node_name)
-    return Extremum(values, kept if keepdim else indices)
+    return values_and_indices(name.lower(), values, kept if keepdim else indices)
 
 
 __all__ = ["argmax", "argmin", "max", "min"]

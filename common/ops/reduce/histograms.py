@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, is_whole_number
+from common.core.return_types import returned
 from common.core.spec import numel
 from common.ops.create.creation import zeros
 from common.ops.create.spaced import linspace
@@ -21,6 +22,7 @@ from common.ops.sort.sorting import searchsorted
 from common.tensor.create import lift, operand
 
 
+@returned("histogram")
 class Histogram(NamedTuple):
     """The result of `histogram`.
 
@@ -34,6 +36,7 @@ class Histogram(NamedTuple):
     bin_edges: Any
 
 
+@returned("histogramdd")
 class HistogramDD(NamedTuple):
     """The result of `histogramdd`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from common.core.docstrings import sections_of
 from common.core.dtypes import int64, refuse
 from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
+from common.core.return_types import values_and_indices
 from common.core.spec import Spec, around
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite, kernel
@@ -23,19 +24,6 @@ from common.ops.math.transcendental import exp, log
 from common.ops.shape.view import reshape
 
 _INF = float("inf")
-
-
-class CumulativeExtremes(NamedTuple):
-    """The result of `cummax` and `cummin`.
-
-    Attributes
-    ----------
-    values : the extremes so far.
-    indices : int64, where they are; the last position of equal ones.
-    """
-
-    values: Any
-    indices: Any
 
 
 def _scan(name: str, inputs: tuple[str, ...], rules: Sequence[Any], doc: str, *extra: str) -> Op:
@@ -257,15 +245,15 @@ def logcumsumexp(x: Any, dim: int) -> Any:
     return _along(logcumsumexp_, "logcumsumexp", x, dim)
 
 
-def _extremes(op: Op, x: Any, dim: int) -> CumulativeExtremes:
+def _extremes(op: Op, x: Any, dim: int) -> Any:
     axis = normalize_dim(dim, x.ndim, op.name)
     if x.ndim:
-        return CumulativeExtremes(*op(x, dim=axis))
-    return CumulativeExtremes(*(reshaped(part, (), op.node_name) for part in op(reshape(x, 1), dim=0)))
+        return values_and_indices(op.name, *op(x, dim=axis))
+    return values_and_indices(op.name, *(reshaped(part, (), op.node_name) for part in op(reshape(x, 1), dim=0)))
 
 
 @accept_numpy_names
-def cummax(x: Any, dim: int) -> CumulativeExtremes:
+def cummax(x: Any, dim: int) -> Any:
     """Running maxima along `dim` and their positions; the last of equal ones, and nan from the first nan on.
 
     The gradient goes to the element at the position.
@@ -283,14 +271,16 @@ def cummax(x: Any, dim: int) -> CumulativeExtremes:
     --------
     >>> import dynamic as tw
     >>> tw.cummax(tw.tensor([1, 3, 2, 3]), 0)
-    CumulativeExtremes(values=tensor([1, 3, 3, 3]), indices=tensor([0, 1, 1, 3]))
+    torch.return_types.cummax(
+    values=tensor([1, 3, 3, 3]),
+    indices=tensor([0, 1, 1, 3]))
     """
     return _extremes(cummax_, x, dim)
 
 
 @sections_of(cummax)
 @accept_numpy_names
-def cummin(x: Any, dim: int) -> CumulativeExtremes:
+def cummin(x: Any, dim: int) -> Any:
     """Running minima along `dim` and their positions; see `cummax`."""
     return _extremes(cummin_, x, dim)
 

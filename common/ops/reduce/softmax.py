@@ -168,7 +168,7 @@ def chosen_dim(name: str, x: Any) -> int:
 
 
 @accept_numpy_names
-def softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
+def softmax(x: Any, dim: int | None = None, dtype: Any = None) -> Any:
     """e^x along `dim`, divided by its sum.
 
     Parameters
@@ -193,7 +193,7 @@ def softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
 
 @sections_of(softmax)
 @accept_numpy_names
-def log_softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
+def log_softmax(x: Any, dim: int | None = None, dtype: Any = None) -> Any:
     """The logarithm of `softmax`, without its rounding."""
     return _over(log_softmax_, converted(x, dtype), dim)
 

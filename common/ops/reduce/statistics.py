@@ -10,6 +10,7 @@ from common.core.errors import ArgumentError
 from common.core.int_arguments import flag, normalize_dims
 from common.core.op import Op
 from common.core.python_numbers import check_range
+from common.core.return_types import returned
 from common.ops._define import composite
 from common.ops._samples import join, of_reduction, one
 from common.ops.math.arithmetic import sqrt
@@ -20,6 +21,7 @@ from common.ops.reduce.reductions import amax, amin, mean_, reduced_size, requir
 from common.ops.shape.view import reshape
 
 
+@returned("aminmax")
 class Aminmax(NamedTuple):
     """The result of `aminmax`.
 
@@ -267,7 +269,9 @@ def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.aminmax(tw.tensor([3, 1, 2]))
-    Aminmax(min=tensor(1), max=tensor(3))
+    torch.return_types.aminmax(
+    min=tensor(1),
+    max=tensor(3))
     """
     return Aminmax(amin(x, dim, keepdim), amax(x, dim, keepdim))
 

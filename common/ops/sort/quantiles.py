@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, EmptyError, ShapeError
 from common.core.int_arguments import flag, normalize_dim
 from common.core.op import Op
+from common.core.return_types import values_and_indices
 from common.core.spec import numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite
@@ -32,18 +33,6 @@ from common.ops.shape.slices import narrow
 from common.ops.shape.view import permute, reshape, transpose, unsqueeze
 from common.ops.sort.sorting import argsort_, sort
 from common.tensor.create import lift
-
-
-class ValuesAndIndices(NamedTuple):
-    """The result of `median`, `nanmedian` and `mode` over a dimension.
-
-    Attributes
-    ----------
-    values, indices : the elements, and where they stood.
-    """
-
-    values: Any
-    indices: Any
 
 
 def _last_of(rows: Any) -> Any:
@@ -195,7 +184,9 @@ def mode(x: Any, dim: int | None = -1, keepdim: bool = False) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.mode(tw.tensor([2, 1, 1, 2, 3]))
-    ValuesAndIndices(values=tensor(1), indices=tensor(2))
+    torch.return_types.mode(
+    values=tensor(1),
+    indices=tensor(2))
     """
     keepdim = flag(keepdim, "mode", "keepdim")
     rows, axis = _rows(x, dim, "mode")
@@ -214,10 +205,11 @@ def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, keepdim: bool) 
     """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
-        return ValuesAndIndices(reshaped(x, (), node_name), reshape(index, ()))
+        return values_and_indices(name.lower(), reshaped(x, (), node_name), reshape(index, ()))
     index = transpose(index, axis, rows.ndim - 1)
     values = taken(x, index, axis, keepdim, node_name)
-    return ValuesAndIndices(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
+    index = index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    return values_and_indices(name.lower(), values, index)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from common.core.dtypes import float32, int32, int64, promote, refuse
 from common.core.errors import ArgumentError, EmptyError, ShapeError
 from common.core.int_arguments import flag, integer, normalize_dim
 from common.core.op import NativeCall, Op
+from common.core.return_types import values_and_indices
 from common.core.sizes import same
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
@@ -24,19 +25,6 @@ from common.ops.math.cast import to
 from common.ops.shape.slices import narrow, select
 from common.ops.shape.view import reshape, transpose
 from common.tensor.create import lift
-
-
-class Sorted(NamedTuple):
-    """The result of `sort`, `topk` and `kthvalue`.
-
-    Attributes
-    ----------
-    values : the elements in order.
-    indices : int64, where they stood.
-    """
-
-    values: Any
-    indices: Any
 
 
 def _oracle_order(x: np.ndarray, descending: bool) -> np.ndarray:
@@ -201,13 +189,16 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False) 
     --------
     >>> import dynamic as tw
     >>> tw.sort(tw.tensor([3.0, 1.0, 2.0]), descending=True)
-    Sorted(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
+    torch.return_types.sort(
+    values=tensor([3., 2., 1.]),
+    indices=tensor([0, 2, 1]))
     """
-    return _taken(x, *_order(x, dim, descending, "sort"), f"SortBackward{int(stable)}")
+    return _taken("sort", x, *_order(x, dim, descending, "sort"), f"SortBackward{int(stable)}")
 
 
-def _taken(x: Any, order: Any, axis: int, node_name: str) -> Sorted:
-    return Sorted(taken(x, order, axis, True, node_name) if x.ndim else reshaped(x, (), node_name), order)
+def _taken(name: str, x: Any, order: Any, axis: int, node_name: str) -> Any:
+    values = taken(x, order, axis, True, node_name) if x.ndim else reshaped(x, (), node_name)
+    return values_and_indices(name, values, order)
 
 
 def msort(x: Any) -> Any:
@@ -245,7 +236,9 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     --------
     >>> import dynamic as tw
     >>> tw.topk(tw.tensor([3.0, 1.0, 2.0, 3.0]), 2)
-    Sorted(values=tensor([3., 3.]), indices=tensor([0, 3]))
+    torch.return_types.topk(
+    values=tensor([3., 3.]),
+    indices=tensor([0, 3]))
     """
     from common.kernels.arrays.sorting import FEW
 
@@ -261,8 +254,8 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
         places = gather_(places, order, dim=rows.ndim - 1)
     places = _swapped(places, axis)
     if x.ndim == 0 and k == 1:
-        return Sorted(reshaped(x, (), "TopkBackward0"), reshape(places, ()))
-    return _taken(x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
+        return values_and_indices("topk", reshaped(x, (), "TopkBackward0"), reshape(places, ()))
+    return _taken("topk", x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
 
 
 @accept_numpy_names
@@ -291,10 +284,10 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         raise ShapeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {n}")
     _, indices = topk(x, k, dim, largest=False)
     if x.ndim == 0:
-        return Sorted(reshaped(x, (), "KthvalueBackward0"), indices)
+        return values_and_indices("kthvalue", reshaped(x, (), "KthvalueBackward0"), indices)
     index = narrow(indices, axis, k - 1, 1)
     values = taken(x, index, axis, keepdim, "KthvalueBackward0")
-    return Sorted(values, index if keepdim else select(index, axis, 0))
+    return values_and_indices("kthvalue", values, index if keepdim else select(index, axis, 0))
 
 
 def searchsorted(
