@@ -30,7 +30,7 @@ from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
 from common.random.draw_counts import note_drawn
-from common.tensor.base import TensorBase
+from common.tensor.base import wrap
 from common.tensor.create import lift
 from common.tensor.leaf import Buffer
 
@@ -97,9 +97,10 @@ class Generator:
         """The seed of the present stream, 0 <= seed < 2^64."""
         return int(self.key.payload) % 2**64
 
-    def get_state(self) -> TensorBase:
-        """Seed and offset, (2,) int64."""
-        return lift(np.array([self.key.payload, self.offset.payload]))
+    def get_state(self) -> Any:
+        """Seed and offset, a tensor (2,) int64; in a trace an array, which is known there."""
+        state = np.array([self.key.payload, self.offset.payload])
+        return state if mode.current_trace() is not None else wrap(state)
 
     def set_state(self, new_state: Any) -> Generator:
         """Continue from what `get_state` returned.
@@ -180,7 +181,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def get_rng_state() -> TensorBase:
+def get_rng_state() -> Any:
     """Seed and offset of the default generator, (2,) int64."""
     return default_generator.get_state()
 

@@ -262,7 +262,7 @@ def test_methods_take_lists_among_indices_as_functions_do():
     x, v = dynamic.zeros(3), dynamic.ones(2)
     assert x.index_put([[0, 2]], v).tolist() == dynamic.index_put(x, [[0, 2]], v).tolist() == [1, 0, 1]
     for call in (dynamic.index_put, dynamic.Tensor.index_put):
-        with pytest.raises(errors.DTypeError, match="indices must be int64, int32 or bool"):
+        with pytest.raises(errors.IndexKindError, match="indices must be int64, int32 or bool"):
             call(x, [[1.0]], v)
 
 
