@@ -59,7 +59,9 @@ def frexp(x: Any) -> Frexp:
     --------
     >>> import dynamic as tw
     >>> tw.frexp(tw.tensor([6.0, -0.25]))
-    Frexp(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 3, -1], dtype=int32))
+    torch.return_types.frexp(
+    mantissa=tensor([ 0.7500, -0.5000]),
+    exponent=tensor([ 3, -1], dtype=int32))
     """
     exponent = exponent_of(x)
     return Frexp(mantissa_of(x), to(exponent, dtype=int32, x_dtype=exponent.dtype))
