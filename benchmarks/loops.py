@@ -76,6 +76,19 @@ def mixture(tw: Any, x: Any) -> Any:
     return (tw.log(tw.exp(x - highest[:, None]).sum(1)) + highest).sum()
 
 
+def attention(tw: Any, scores: Any, values: Any) -> Any:
+    """Return the squared averages of values, weighted over the middle dimension of three."""
+    weights = tw.exp(scores - scores.max())
+    weights = weights / weights.sum(1)[:, None]
+    mean = (weights * values).sum(1)
+    return (mean * mean).sum()
+
+
+def set_maxima(tw: Any, x: Any, offset: Any) -> Any:
+    """Return the sum of the largest elements of sets of vectors."""
+    return tw.amax(x * offset + x, 1).sum()
+
+
 def distances(tw: Any, x: Any, precision: Any) -> Any:
     """Return the sum of Mahalanobis distances, each with a matrix of its own."""
     return tw.sqrt(abs(x[:, None] @ precision @ x[:, :, None]) + 1).sum()
@@ -118,6 +131,8 @@ PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
     "products of 2000 quaternions": (quaternions, ((2000, 4), (2000, 4))),
     "potential of 128 bodies": (forces, ((128, 3),)),
     "log-sum-exp of 256 rows of 8": (mixture, ((256, 8),)),
+    "weights over 12 of 4000 x 12 x 10": (attention, ((4000, 12, 10), (4000, 12, 10))),
+    "largest of 4000 sets of 9 vectors of 4": (set_maxima, ((4000, 9, 4), (4000, 1, 4))),
     "Mahalanobis distances of 2000 points of 4": (distances, ((2000, 4), (2000, 4, 4))),
     "2000 systems of 3 equations by cofactors": (cofactors, ((2000, 3, 3), (2000, 3))),
     "Kalman filter of 2 numbers, 1000 steps": (filtered, ((1000, 2), (2, 2))),

@@ -60,9 +60,8 @@ class ModuleText:
     def call_often(self, body: str) -> None:
         """Leave the functions that a kernel's body calls at many places as functions; LLVM inlines all others.
 
-        Twenty columns written out call `exp` at twenty places: inlined they take 0.6 s to compile, called 0.2 s, and
-        run as fast or faster, because processors keep fewer instructions close by. A call costs what it saves of few
-        instructions.
+        Twenty columns written out call `exp` at twenty places: inlined they take three times as long to compile, and
+        fill the processor's cache of instructions. A call of a few instructions costs more than it saves.
         """
         for name, cost in self._costs.items():
             if cost >= LONG and body.count(f'@"{name}"(') >= OFTEN:
