@@ -310,3 +310,25 @@ def test_factors_of_small_square_matrices_are_numpys(dtype, calls):
     for shape in ((3, 2), (2, 3), (33, 33), (0, 0)):
         q, r = dynamic.linalg.qr(dynamic.tensor(rng.standard_normal(shape).astype(dtype)))
         assert q.shape[1] == r.shape[0]
+
+
+def test_exchanged_rows_are_followed_without_python(monkeypatch):
+    """Of matrices of any size; a row that is not there, which no factors tell, is left to Python."""
+    rng = np.random.default_rng(3)
+    seen, permutation = [], lapack.permutation
+    monkeypatch.setattr(lapack, "permutation", lambda *given: (seen.append(given[0]), permutation(*given))[1])
+    eager, compiled = (tw.lu_unpack for tw in (dynamic, static)), []
+    for unpack in eager:
+        for batch, k, m in (((), 3, 3), ((2, 3), 40, 100), ((4,), 0, 2), ((0,), 3, 5), ((5,), 200, 200)):
+            pivots = (rng.integers(np.arange(k), m, (*batch, k)) + 1).astype(np.int32)
+            P = np.asarray(unpack(dynamic.zeros(*batch, m, k).numpy(), pivots)[0])
+            expected = np.zeros_like(P)
+            for i in np.ndindex(batch):
+                order = np.arange(m)
+                for j, p in enumerate(pivots[i] - 1):
+                    order[[j, p]] = order[[p, j]]
+                expected[i][order, np.arange(m)] = 1
+            assert_all_same_bits([P], [expected], f"{batch}, {k} of {m} rows")
+        compiled.append(len(seen))
+        unpack(np.zeros((3, 3), np.float32), np.array([0, 2, 3], np.int32))  # row -1 is the last one
+    assert compiled == [0, 1] and len(seen) == 2

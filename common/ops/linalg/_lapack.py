@@ -31,7 +31,7 @@ def lapack(
     rules: Rules = (),
     *,
     function: str | None = None,
-    native: bool = False,
+    native: bool | str = False,
     nout: int = 1,
     doc: str,
     samples: Samples,
@@ -43,13 +43,14 @@ def lapack(
     ----------
     spec : its attributes are those of the op, in the order in which the function takes them.
     function : the function's name, by default that of the op.
-    native : whether `common.kernels.linalg.small_systems` writes native source for small matrices.
+    native : whether `common.kernels.linalg.small_systems` writes native source for small matrices; or the module that
+        does.
     """
     attrs = tuple(p for p in rule_parameters(spec) if p not in inputs)
-    called = function or name
+    called, written = function or name, NATIVE if native is True else native or ""
 
     def calls(specs: Sequence[Spec], outs: Sequence[Spec], values: dict[str, Any]) -> list[NativeCall]:
-        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs], NATIVE if native else "")]
+        return [host_call(MODULE, called, specs, outs, [values[p] for p in attrs], written)]
 
     def oracle(*arrays: np.ndarray, **values: Any) -> Any:
         from common.kernels.linalg import lapack as functions

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.dtypes import bool_
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag
 from common.core.op import Op
 from common.core.return_types import returned
 from common.core.sizes import same
 from common.core.spec import Spec
-from common.ops.create.creation import eye
+from common.ops.create.creation import arange
 from common.ops.index.gather import gather_
 from common.ops.linalg._lapack import (
     identity_like,
@@ -26,6 +27,8 @@ from common.ops.linalg._lapack import (
     square_samples,
 )  # fmt: skip
 from common.ops.linalg.matmul import matmul
+from common.ops.math.cast import to
+from common.ops.math.compare import eq
 from common.ops.linalg.solving import triangular
 from common.ops.shape.cat import cat
 from common.ops.shape.diagonal import tril_, triu_
@@ -216,7 +219,7 @@ def _packed_rule(g: Any, y: Any) -> Any:
 
 
 def _unit(packed: Any) -> Any:
-    """The lower factor of a packed square."""
+    """The lower factor of packed ones."""
     return tril_(packed, diagonal=-1) + identity_like(packed)
 
 
@@ -224,6 +227,7 @@ permutation_: Op = lapack(
     "permutation", ("pivots",), lambda pivots, rows: Spec((*pivots.shape[:-1], rows), _INT64),
     samples=lambda rng, dtype: [((np.array([[3, 2, 3], [1, 3, 3]], np.int32),), {"rows": 4})],
     doc="Where each row stood before rows were exchanged as LAPACK's pivots say.",
+    native="common.kernels.linalg.exchanges",
 )  # fmt: skip
 
 
@@ -310,12 +314,11 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     none = narrow(LU_data.reshape(-1), 0, 0, 0).detach()
     P = none
     if unpack_pivots:
-        order = argsort_(permutation_(LU_pivots, rows=m), descending=False)
-        P = _rows(expand(lift(eye(m, dtype=LU_data.dtype)), (*order.shape, m)), order)
+        rows, places = unsqueeze(lift(arange(m)), -1), unsqueeze(permutation_(LU_pivots, rows=m), -2)
+        P = to(eq(rows, places), dtype=LU_data.dtype, x_dtype=bool_)
     if not unpack_data:
         return LU(P, none, none)
-    lower = tril_(narrow(LU_data, -1, 0, k), diagonal=-1) + lift(eye(m, k, dtype=LU_data.dtype))
-    return LU(P, lower, triu_(narrow(LU_data, -2, 0, k), diagonal=0))
+    return LU(P, _unit(narrow(LU_data, -1, 0, k)), triu_(narrow(LU_data, -2, 0, k), diagonal=0))
 
 
 def solve_factored(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
