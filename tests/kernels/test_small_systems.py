@@ -331,4 +331,5 @@ def test_exchanged_rows_are_followed_without_python(monkeypatch):
             assert_all_same_bits([P], [expected], f"{batch}, {k} of {m} rows")
         compiled.append(len(seen))
         unpack(np.zeros((3, 3), np.float32), np.array([0, 2, 3], np.int32))  # row -1 is the last one
-    assert compiled == [0, 1] and len(seen) == 2
+    assert compiled == [0, 1]
+    assert len(seen) == 2

@@ -3,7 +3,9 @@
 ==============  ===========================  ==========  ======================================================
 kernel          buffers                      args        result
 ==============  ===========================  ==========  ======================================================
-``distances``   a, b, out, scratch           B, m, n, k  out[s, i, j] = sqrt(S((a[s, i, :] - b[s, j, :])^2))
+``distances``   a, b, out, scratch           B, m, n, k  out[s, i, j] = sqrt(S((a[s, i, :] - b[s, j, :])^2)), or
+                                                         S(|...|), or the largest |...|
+``pairs``       a, a, out, scratch           1, n, n, k  the same for i < j alone, row after row
 ``slopes``      g, y, a, b, out, scratch     B, m, n, k  out[s, i, :] = S over j of (a[s, i, :] - b[s, j, :]) w,
                                                          w = g[s, i, j] / y[s, i, j], 0 where that y is 0
 ``turned``      g, y, a, b, out, scratch     B, m, n, k  the same of g[s, j, i] and y[s, j, i]
@@ -16,12 +18,21 @@ Buffers are of one float dtype; scratch: `scratch_of_distances` and `scratch_of_
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.sums import VECTOR_BYTES, sum_cols_scratch
 
-__all__ = ["distances_source", "scratch_of_distances", "scratch_of_slopes", "serves", "slopes_source"]
+__all__ = [
+    "ORDERS", "distances_source", "scratch_of_distances", "scratch_of_slopes", "serves", "serves_pairs",
+    "slopes_source",
+]  # fmt: skip
+
+ORDERS = 1.0, 2.0, inf
+"""The norms that kernels measure differences by."""
 
 _PAIRS, _ROWS = 256, 64
 """Pairs, and rows of a, that lie beside each other."""
@@ -32,17 +43,22 @@ def serves(n: int, k: int, itemsize: int) -> bool:
     return 1 <= k <= BLOCK and n * itemsize >= VECTOR_BYTES
 
 
+def serves_pairs(n: int, k: int, itemsize: int) -> bool:
+    """Whether there is a kernel of the pairs of n rows of k elements."""
+    return serves(n, k, itemsize // 2)
+
+
 def scratch_of_distances(n: int, k: int) -> int:
     """Elements of scratch of ``distances``: b by columns, and differences."""
     return n * k + 2 * _PAIRS * k
 
 
-def distances_source(dtype: Any, k: int) -> str:
+def distances_source(dtype: Any, k: int, p: float = 2.0, pairs: bool = False) -> str:
     """Return the kernel of distances of rows of k elements; few are differences in registers."""
-    return _of_few(dtype, k) if k <= 2 * LANES else _of_many(dtype)
+    return _of_few(dtype, k, p, pairs) if k <= 2 * LANES else _of_many(dtype, p, pairs)
 
 
-_HEAD = """def distances(bufs, args):
+_HEAD = """def {name}(bufs, args):
     a = buffer(bufs, 0, {dtype})
     b = buffer(bufs, 1, {dtype})
     out = buffer(bufs, 2, {dtype})
@@ -57,42 +73,83 @@ _HEAD = """def distances(bufs, args):
 """
 
 
-def _of_few(dtype: Any, k: int) -> str:
-    lanes = [" + ".join(f"d{c} * d{c}" for c in range(lane, k, LANES)) for lane in range(min(k, LANES))]
-    half = LANES
-    while half > 1:
-        half //= 2
-        lanes, others = lanes[:half], lanes[half:]
-        lanes = [f"({one}) + ({others[i]})" if i < len(others) else one for i, one in enumerate(lanes)]
+def _head(dtype: Any, pairs: bool) -> tuple[str, str, str]:
+    """The first lines; which result is that of row i and row 0 of b; and the first row of b beside row i."""
+    name, start, first = ("pairs", "i * n - (i * (i + 1) >> 1) - i - 1", "i + 1") if pairs else (
+        "distances", "(s * m + i) * n", "0")  # fmt: skip
+    return _HEAD.format(name=name, dtype=dtype), start, first
+
+
+def _of_few(dtype: Any, k: int, p: float, pairs: bool) -> str:
+    head, start, first = _head(dtype, pairs)
+    if p == inf:
+        size = "abs(d0)"
+        for c in range(1, k):
+            size = f"maximum({size}, abs(d{c}))"
+    else:
+        term = "d{0} * d{0}" if p == 2 else "abs(d{0})"
+        lanes = [" + ".join(term.format(c) for c in range(lane, k, LANES)) for lane in range(min(k, LANES))]
+        half = LANES
+        while half > 1:
+            half //= 2
+            lanes, others = lanes[:half], lanes[half:]
+            lanes = [f"({one}) + ({others[i]})" if i < len(others) else one for i, one in enumerate(lanes)]
+        size = f"sqrt({lanes[0]})" if p == 2 else lanes[0]
     values = "\n".join(f"                v{c} = a[(s * m + i) * {k} + {c}]" for c in range(k))
     differences = "\n".join(f"                    d{c} = v{c} - held[{c} * n + j]" for c in range(k))
-    return f"""{_HEAD.format(dtype=dtype)}        for i in range(m):
-            o = (s * m + i) * n
+    return f"""{head}        for i in range(m):
+            o = {start}
             if n > 0:
 {values}
-                for j in range(n):
+                for j in range({first}, n):
 {differences}
-                    out[o + j] = sqrt({lanes[0]})
+                    out[o + j] = {size}
     return 0
 """
 
 
-def _of_many(dtype: Any) -> str:
-    return f"""{_HEAD.format(dtype=dtype)}        j0 = 0
-        while j0 < n:
-            width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
-            for i in range(m):
-                p = (s * m + i) * k
-                o = (s * m + i) * n + j0
+def _of_many(dtype: Any, p: float, pairs: bool) -> str:
+    head, start, first = _head(dtype, pairs)
+    if p == inf:
+        measured = f"""
+                for j in range(width):
+                    out[o + j] = {dtype}(0)
+                for c in range(k):
+                    v = a[p + c]
+                    q = c * n + j0
+                    for j in range(width):
+                        out[o + j] = maximum(out[o + j], abs(v - held[q + j]))"""
+    else:
+        measured = f"""
                 for c in range(k):
                     v = a[p + c]
                     q = c * n + j0
                     t = own + c * width
                     for j in range(width):
                         held[t + j] = v - held[q + j]
-                whole_squares(held, own, k, width, out, o)
+                whole_{"squares" if p == 2 else "magnitudes"}(held, own, k, width, out, o)"""
+    if p == 2:
+        measured += """
                 for j in range(width):
-                    out[o + j] = sqrt(out[o + j])
+                    out[o + j] = sqrt(out[o + j])"""
+    if pairs:  # the last rows have fewer columns than a vector: what it writes too many, the row before writes again
+        least = VECTOR_BYTES // np.dtype(dtype).itemsize
+        return f"""{head}        for r in range(m - 1):
+            i = m - 2 - r
+            p = i * k
+            j0 = min({first}, n - {least})
+            while j0 < n:
+                width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
+                o = {start} + j0{measured}
+                j0 += width
+    return 0
+"""
+    return f"""{head}        j0 = 0
+        while j0 < n:
+            width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
+            for i in range(m):
+                p = (s * m + i) * k
+                o = {start} + j0{measured}
             j0 += width
     return 0
 """

@@ -1,4 +1,4 @@
-"""Rows that pivoting has exchanged, followed without Python: native source as in `common.kernels.linalg.small_systems`."""
+"""Rows that pivoting has exchanged, without Python: native source as that of `common.kernels.linalg.small_systems`."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import Op
 from common.core.sizes import same
+from common.evaluate.kernels import compiled
 from common.ops._define import composite
 from common.ops._samples import away_from_zero
 from common.ops.create.spaced import triu_indices
@@ -19,11 +21,12 @@ from common.ops.linalg.matmul import matmul
 from common.ops.math.compare import eq, where
 from common.ops.reduce.norms import norm, norm_
 from common.ops.reduce.reductions import sum_
-from common.ops.shape.view import reshape, unsqueeze
+from common.ops.shape.view import unsqueeze
+from common.tensor.base import Tensor
 from common.tensor.create import lift
 
-_MANY = 1 << 17
-"""Elements of differences of all pairs of rows from which on storing none of them pays."""
+_SOME, _MANY = 1 << 14, 1 << 13
+"""Elements of differences from which on storing none of them pays: between two matrices, and of all pairs of rows."""
 
 
 def _differences(a: Any, b: Any) -> Any:
@@ -33,6 +36,27 @@ def _differences(a: Any, b: Any) -> Any:
 def _quotient(zero: Any, x: Any, y: Any) -> Any:
     """x / y, and 0 where y is; the quotient that is not used is finite, for tangents."""
     return where(zero, 0, x / where(zero, 1, y))
+
+
+def _are_plain(*xs: Any) -> bool:
+    """Whether operands are tensors of floats of one dtype that record nothing."""
+    plain = all(not x._requires_grad and type(x) is Tensor for x in xs)  # where it cannot be told, it raises
+    return plain and xs[0].dtype.kind == "f" and all(x.dtype == xs[0].dtype for x in xs)
+
+
+def _measured(a: Any, b: Any, p: float, pairs: bool = False) -> Any:
+    """The norms of the differences of all rows without storing these, as `norm_` has them; None for other norms."""
+    from common.kernels.arrays import distances
+
+    (*lead, m, k), n, dtype = a.shape, b.shape[-2], a.dtype
+    serves = distances.serves_pairs if pairs else distances.serves
+    if p not in distances.ORDERS or not serves(n, k, dtype.itemsize):
+        return None
+    out = np.empty(n * (n - 1) // 2 if pairs else (*lead, m, n), dtype)
+    held = np.empty(distances.scratch_of_distances(n, k), dtype)
+    kernel = compiled(distances.distances_source(dtype, k, p, pairs), "pairs" if pairs else "distances")
+    kernel(np.ascontiguousarray(a.payload), np.ascontiguousarray(b.payload), out, held, prod(lead), m, n, k)
+    return lift(out)
 
 
 def _weights(slope: Any, size: Any, turned: bool) -> Any:
@@ -112,8 +136,13 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
     # also in a trace in which sizes are equal by chance: gradients of gradients of the parts differ
-    if p == 2 and tuple(x1.shape[:-2]) == tuple(x2.shape[:-2]):
-        return distances_(x1, x2)
+    if tuple(x1.shape[:-2]) == tuple(x2.shape[:-2]):
+        if p == 2:
+            return distances_(x1, x2)
+        if not mode.tracing and x1.shape[-1] * x2.shape[-2] * prod(x1.shape[:-1]) > _SOME and _are_plain(x1, x2):
+            found = _measured(x1, x2, float(p))
+            if found is not None:
+                return found
     return norm(_differences(x1, x2), p, -1)
 
 
@@ -168,12 +197,10 @@ def pdist(x: Any, p: Any = 2.0) -> Any:
     if p < 0:
         raise ArgumentError("pdist only supports non-negative p values")
     n, k = x.shape
-    if p == 2 and not mode.tracing and n * n * k > _MANY and not x._requires_grad and x.dtype.kind == "f":
-        from common.kernels.arrays import distances
-
-        if distances.serves(n, k, x.dtype.itemsize):  # all pairs by one kernel, without their differences
-            places = np.flatnonzero(np.triu(np.ones((n, n), bool), 1))
-            return index_select(reshape(distances_(x, x), (n * n,)), 0, lift(places))
+    if not mode.tracing and n * n * k > _MANY and _are_plain(x):
+        found = _measured(x, x, float(p), pairs=True)
+        if found is not None:
+            return found
     first, second = triu_indices(n, n, 1)
     return norm(index_select(x, 0, first) - index_select(x, 0, second), p, -1)
 

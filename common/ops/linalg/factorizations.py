@@ -27,9 +27,9 @@ from common.ops.linalg._lapack import (
     square_samples,
 )  # fmt: skip
 from common.ops.linalg.matmul import matmul
+from common.ops.linalg.solving import triangular
 from common.ops.math.cast import to
 from common.ops.math.compare import eq
-from common.ops.linalg.solving import triangular
 from common.ops.shape.cat import cat
 from common.ops.shape.diagonal import tril_, triu_
 from common.ops.shape.slices import narrow
