@@ -19,6 +19,7 @@ PLACES: dict[str, tuple[str, str]] = {
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
         "nn",
     ),
+    "nn.parallel": ("data_parallel distributed", "nn.parallel"),
     "nn.utils": ("clip_grad convert_parameters fusion init spectral_norm stateless weight_norm", "nn.utils"),
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),

@@ -49,7 +49,7 @@ CREATION = Late(
         "common.random.generator": "rand randn randint",
         "common.random.orders": "randperm",
         "common.random.sampling": "normal",
-        "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy frombuffer from_dlpack",
+        "common.tensor.create": "tensor as_tensor asarray from_numpy frombuffer from_dlpack",
         "common.api.typed": "scalar_tensor",
     }
 )

@@ -71,9 +71,13 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
     return alias
 
 
-def older_reduction(size_average: Any, reduce: Any) -> str:
+def older_reduction(size_average: Any, reduce: Any, reduction: str = "mean") -> str:
     """Translate PyTorch's older arguments of losses: the mean by default, a sum without `size_average`, nothing
-    without `reduce`.
+    without `reduce`. A word in their place is true, as in PyTorch, and warned of.
+
+    Parameters
+    ----------
+    reduction : without the other two, PyTorch's older name of the mean.
 
     Examples
     --------
@@ -82,11 +86,43 @@ def older_reduction(size_average: Any, reduce: Any) -> str:
     """
     if reduce is not None and not reduce:
         return "none"
-    return "mean" if size_average is None or size_average else "sum"
+    result = "mean" if size_average is None or size_average else "sum"
+    if word := next((x for x in (size_average, reduce) if isinstance(x, str)), None):
+        warn_user(
+            f"size_average and reduce args will be deprecated: {word!r} stands in their place and so counts as true, "
+            f"as in PyTorch, which is reduction={result!r}; write reduction={word!r}"
+        )
+    elif size_average is None and reduce is None:
+        warn_user(f"reduction={reduction!r} is deprecated, please use reduction='mean' instead")
+    return result
 
 
 #: Arguments that stand for `reduction` in functions that have it.
 OLDER_REDUCTION = ("size_average", "reduce")
+_NEWER = frozenset(
+    ["ctc_loss", "gaussian_nll_loss", "huber_loss", "linear_cross_entropy", "triplet_margin_with_distance_loss"]
+)
+
+
+def with_older_reduction(name: str, parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """A function's parameters with the two that stand for `reduction`, in PyTorch's places, if it has them there.
+
+    Examples
+    --------
+    >>> def nll_loss(x, target, weight=None, *, ignore_index=-100, reduction="mean"): ...
+    >>> [p.name for p in with_older_reduction("nll_loss", list(inspect.signature(nll_loss).parameters.values()))]
+    ['x', 'target', 'weight', 'size_average', 'ignore_index', 'reduce', 'reduction']
+    """
+    names = [p.name for p in parameters]
+    if "reduction" not in names or name in _NEWER:
+        return parameters
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    average, reduce = (inspect.Parameter(p, kind, default=None) for p in OLDER_REDUCTION)
+    parameters = [p.replace(kind=kind) for p in parameters]
+    at = names.index("reduction")
+    first = at - (names[at - 1] in ("ignore_index", "eps") and "swap" not in names)
+    return [*parameters[:first], average, *parameters[first:at], reduce, *parameters[at:]]
+
 
 #: Functions that older programs give their factors first, by position: the names of the factors. Of two, a call has the
 #: first one or both.
@@ -131,6 +167,9 @@ def older_factors(
     return (x, *rest[more:]), {**options, **dict(zip(names, rest[:more]))}
 
 
+#: Parameters that have a second name, which the functions at PyTorch's top level have: the name, and the parameter.
+SECOND_NAMES = dict.fromkeys(("dropout", "alpha_dropout", "feature_alpha_dropout"), ("train", "training"))
+
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
     ["A", "a", "anchor", "append", "attn_mask", "B", "b", "batch1", "batch2", "bias", "bias_k", "bias_v",
@@ -157,6 +196,16 @@ RENAMED_IN = {
     **{f"max_unpool{n}d": {"index": "indices"} for n in (1, 2, 3)}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
     "put": {"src": "source"}, "index_reduce": {"src": "source"},
+    **{
+        name: {"A": "input"} for name in (
+            "cholesky", "cholesky_ex", "cond", "eigh", "eigvalsh", "householder_product", "ldl_factor",
+            "ldl_factor_ex", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "norm", "pinv",
+            "solve_triangular", "tensorinv", "vector_norm",
+        )
+    },
+    "lstsq": {"A": "input", "B": "b"}, "tensorsolve": {"A": "input", "B": "other"}, "vander": {"x": "x"},
+    "vecdot": {"x": "x"}, "broadcast_to": {"shape": "size"}, "ormqr": {"tau": "input2", "b": "input3"},
+    "orgqr": {"tau": "input2"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},
     "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
     "multi_head_attention_forward": {"src": "value"},

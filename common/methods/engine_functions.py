@@ -9,13 +9,14 @@ from typing import Any
 
 from common.core.aliases import (
     OLDER_FACTORS,
-    OLDER_REDUCTION,
     OPERANDS,
     RENAMED,
     RENAMED_IN,
+    SECOND_NAMES,
     SEQUENCES,
     older_factors,
     older_reduction,
+    with_older_reduction,
 )
 from common.core.devices import on_cpu
 from common.core.op import Op
@@ -31,14 +32,14 @@ WINDOWS = frozenset(
 )  # fmt: skip
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
-    ["arange", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "full", "full_like", "linspace",
-     "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-     "randperm", "range", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
+    ["arange", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "full", "full_like",
+     "linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like", "randn",
+     "randn_like", "randperm", "range", "scalar_tensor", "zeros", "zeros_like", *WINDOWS]
 )  # fmt: skip
 
 
 #: Functions that take ``device=``, and what else PyTorch's take about memory, which here changes nothing.
-PLACED = LEAVES | {"as_tensor", "asarray", "tensor", "tril_indices", "triu_indices"}
+PLACED = LEAVES | {"as_tensor", "tensor", "tril_indices", "triu_indices"}
 #: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
 INPLACE = frozenset(
     ["alpha_dropout", "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "feature_alpha_dropout",
@@ -49,9 +50,11 @@ _ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
 
 
 def _about_memory(name: str) -> dict[str, Any]:
-    """The arguments about memory that a function takes, with their defaults."""
+    """The arguments that a function takes although they change nothing, memory's above all, with their defaults."""
     if name == "clone":
         return {"memory_format": None}
+    if name in ("softmax", "log_softmax", "softmin"):
+        return {"_stacklevel": 3}
     if name not in PLACED:
         return {}
     return {**_ABOUT_MEMORY, **({"memory_format": None} if name.startswith("empty") or name.endswith("_like") else {})}
@@ -92,14 +95,16 @@ def bind(
     signature = signature_of(function)
     leaf = name in LEAVES and "requires_grad" not in signature.parameters
     renamed = {**RENAMED, **RENAMED_IN.get(name, {})}
-    public = {p: renamed.get(p, p) for p in signature.parameters}
+    parameters = with_older_reduction(name, list(signature.parameters.values()))
+    older = len(parameters) > len(signature.parameters)
+    public = {p.name: renamed.get(p.name, p.name) for p in parameters}
     defaults: dict[str, Any] = {}
     heads: list[str] = []
     passed: list[str] = []
     again: list[str] = []
     starred = False
     several = ""
-    for p in signature.parameters.values():
+    for p in parameters:
         shown = public[p.name]
         if p.kind is p.VAR_POSITIONAL:
             starred = True
@@ -112,7 +117,9 @@ def bind(
         if keyword and not starred:
             starred = True
             heads.append("*_factors" if name in OLDER_FACTORS else "*")
-        passed.append(f"{p.name}={shown}" if keyword else shown)
+        if p.name in signature.parameters:
+            kind = signature.parameters[p.name].kind
+            passed.append(f"{p.name}={shown}" if kind is p.KEYWORD_ONLY else shown)
         again.append(f"{shown}={shown}" if keyword else shown)
         if p.default is not p.empty:
             defaults[f"_{shown}"] = p.default
@@ -124,21 +131,20 @@ def bind(
     starred = starred or leaf
     if in_place:
         heads.append("inplace=False")
+    second = SECOND_NAMES.get(name)
+    if second:
+        heads += [*([] if starred else ["*"]), f"{second[0]}=None"]
+        starred = True
     placed = {p: default for p, default in _about_memory(name).items() if p not in signature.parameters}
     if placed:
         heads += [*([] if starred else ["*"]), *(f"{p}={default}" for p, default in placed.items())]
-        starred = True
-    older = OLDER_REDUCTION if "reduction" in signature.parameters else ()
-    if older:
-        heads += [*([] if starred else ["*"]), *(f"{p}=None" for p in older)]
         starred = True
     if write_out is not None:
         heads += ["out=None"] if starred else ["*", "out=None"]
     if several:  # operands one by one, or as one list
         call = f"({call.replace(f'*{several}', several, 1)} if listed else {call})"
-    body = template(
-        [public[n] for n in public if n in OPERANDS], [public[n] for n in public if n in SEQUENCES], call
-    )  # fmt: skip
+    sequences = tuple(public[p.name] for p in parameters if p.name in SEQUENCES and p.default is not None)
+    body = template([public[n] for n in public if n in OPERANDS], [*sequences], call)
     if several:
         body[:0] = [
             f"listed = len({several}) == 1 and isinstance({several}[0], (list, tuple))",
@@ -152,8 +158,13 @@ def bind(
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
     if "device" in placed:
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
+    if second:
+        body[:0] = [f"if {second[0]} is not None: {second[1]} = {second[0]}"]
     if older:
-        body[:0] = ["if size_average is not None or reduce is not None: reduction = _older(size_average, reduce)"]
+        body[:0] = [
+            "if size_average is not None or reduce is not None or reduction == 'elementwise_mean':",
+            "    reduction = _older(size_average, reduce, reduction)",
+        ]
     if "*_factors" in heads:
         operands = passed[: heads.index("*_factors")]
         options = [x for x in again if "=" in x] + ["out=out"] * (write_out is not None)
@@ -167,7 +178,7 @@ def bind(
     place = PublicFunction(
         name,
         tuple(public[n] for n in public if takes_operands and n in OPERANDS),
-        tuple(public[n] for n in public if takes_operands and n in SEQUENCES),
+        sequences if takes_operands else (),
         tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
         tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
         signature,
@@ -189,14 +200,13 @@ def bind(
     bound: Callable[..., Any] = space[name]
     space["_itself"] = bound  # one of its parameters may have its name
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
-    parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
+    parameters = [p.replace(name=public[p.name]) for p in parameters]
     out = (("out", None),) * (write_out is not None)
     if in_place:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter("inplace", kind, default=False))
-    for added, default in (
-        (("requires_grad", False),) * leaf + tuple(placed.items()) + tuple((p, None) for p in older) + out
-    ):
+    others = [(second[0], None)] if second else []
+    for added, default in [*others, *[("requires_grad", False)] * leaf, *placed.items(), *out]:
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound

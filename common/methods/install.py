@@ -40,7 +40,7 @@ NOT_METHODS = frozenset(
      "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "celu", "chain_matmul",
      "channel_shuffle", "clone", "column_stack", "combinations", "concat", "concatenate", "constant_pad_nd", "conv1d",
      "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
-     "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "detach_copy", "diagonal_copy", "dstack",
+     "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "detach", "detach_copy", "diagonal_copy", "dstack",
      "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
      "dynamic_update_slice", "dynamic_update_slice_in_dim", "einsum", "elu", "embedding", "embedding_bag",
      "empty_like", "expand_copy", "fill", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu",
@@ -279,6 +279,13 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
     return concrete(self).__dlpack_device__()
 
 
+def _view(self: TensorBase, *shape: Any, size: Any = None, dtype: Any = None) -> TensorBase:
+    """The same memory in another shape, or as elements of another dtype."""
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], np.dtype):
+        dtype = shape[0]
+    return functional.view(self, *shape, size=size) if dtype is None else memory.as_dtype(self, dtype)
+
+
 def _numel(self: TensorBase) -> Any:
     """The number of elements."""
     return x.size if type(x := self.payload) is np.ndarray else numel(self.shape)
@@ -307,7 +314,7 @@ _METHODS = {
     "unfold": unfold,
     "split": lambda self, split_size, dim=0, **axis: functional.split(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: functional.polygamma(n, self),
-    "view": lambda self, *shape, size=None: functional.view(self, *shape, size=size),
+    "view": _view,
     "t": transposed,
     "broadcast_to": lambda self, *shape, size=None: functional.expand(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,

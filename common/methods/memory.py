@@ -12,15 +12,15 @@ import numpy as np
 from common.autograd.view_histories import require_writable
 from common.core import mode
 from common.core.devices import STRIDED, on_cpu
-from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GradientError, NotDefinedError, ShapeError
 from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
 from common.ops.create import creation
 from common.ops.shape.memory_order import _in_order
 from common.ops.shape.view import transposed
-from common.tensor.arrays import concrete, to_array
-from common.tensor.base import TensorBase
+from common.tensor.arrays import concrete, known_dtype, to_array
+from common.tensor.base import TensorBase, wrap
 from common.tensor.create import lift, tensor
 from common.tensor.inference import refuse_write
 from common.tensor.read_saved import with_edge
@@ -41,6 +41,36 @@ def stride(self: TensorBase, dim: Any = None) -> Any:
     else:
         steps = _in_c_order(self.shape)
     return steps if dim is None else steps[dim]
+
+
+def as_dtype(self: TensorBase, dtype: Any) -> TensorBase:
+    """The same memory, its bytes taken as elements of another dtype; without history. Sizes of the last dimension
+    change where the dtypes' do.
+
+    Raises
+    ------
+    DTypeError : no dtype, or bytes other than 0 and 1 as bools.
+    ShapeError : the last dimension cannot be divided like that, or does not lie one element after the other.
+    NotDefinedError : in a trace, where tensors have no memory.
+    """
+    if mode.current_trace() is not None:
+        raise NotDefinedError("view(dtype) is not possible in a trace, where tensors have no memory; use .to(dtype)")
+    dtype, array = known_dtype(dtype), concrete(self)
+    own, size = self.dtype.itemsize, dtype.itemsize
+    if own != size:
+        steps = (*array.strides[:-1], array.__array_interface__["data"][0])
+        lies = array.ndim and array.shape[-1] * own % size == 0
+        if not lies or (array.size and (array.strides[-1] != own or any(step % size for step in steps))):
+            raise ShapeError(
+                f"view(): self.size(-1) must be divisible by {max(size // own, 1)} to view {self.dtype} as {dtype} "
+                f"(different element sizes), and self.stride(-1) must be 1; its shape is {tuple(self.shape)}, its "
+                f"strides {stride(self)}"
+            )
+        if not array.size:
+            return wrap(np.empty((*array.shape[:-1], array.shape[-1] * own // size), dtype))
+    if dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
+        raise DTypeError("view(): bytes other than 0 and 1 are no bools; use .to(bool) or != 0")
+    return wrap(array.view(dtype))
 
 
 def _in_c_order(shape: tuple[Any, ...]) -> tuple[Any, ...]:

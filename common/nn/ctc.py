@@ -164,7 +164,7 @@ class CTCLoss(_Loss):
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:

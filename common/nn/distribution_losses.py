@@ -24,7 +24,7 @@ class PoissonNLLLoss(_Loss):
     def __init__(
         self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
     ) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
     def forward(self, log_input: Any, target: Any) -> Any:
@@ -43,7 +43,7 @@ class GaussianNLLLoss(_Loss):
     """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.full, self.eps = full, eps
 
     def forward(self, input: Any, target: Any, var: Any) -> Any:
@@ -65,13 +65,13 @@ class TripletMarginLoss(_Loss):
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"
     ) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         """Loss of three (..., k): () or, unreduced, (...)."""
         return F.triplet_margin_loss(
-            anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction
+            anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction
         )
 
 
@@ -85,12 +85,12 @@ class CosineEmbeddingLoss(_Loss):
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         """Loss of vectors input1 and input2 (batch, k) for target (batch,) 1 or -1: () or, unreduced, (batch,)."""
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
@@ -143,7 +143,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
     ) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         if margin <= 0:
             raise ArgumentError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}")
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function

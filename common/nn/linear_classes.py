@@ -39,7 +39,7 @@ class LinearCrossEntropyLoss(_Loss):
         device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Any = None,
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         name = type(self).__name__
         num_classes, out_features = (
             integer(num_classes, name, "num_classes"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -35,17 +34,13 @@ def _with_older_names(init: Callable[..., None], kind: str = "") -> Callable[...
 
     @functools.wraps(init)
     def older(self: Any, *args: Any, size_average: Any = None, reduce: Any = None, **kwargs: Any) -> None:
-        if names and first < len(args) <= len(names) and not isinstance(args[first], str):
+        if names and first < len(args) <= len(names):
             given = dict(zip(names, args, strict=False))
             args, size_average, reduce = (), given.pop("size_average"), given.pop("reduce", reduce)
             kwargs = {**given, **kwargs}
-        if size_average is not None or reduce is not None:
-            kwargs["reduction"] = older_reduction(size_average, reduce)
-        if kwargs.get("reduction") == "elementwise_mean":
-            warnings.warn(
-                "reduction='elementwise_mean' is deprecated, please use reduction='mean' instead", stacklevel=2
-            )
-            kwargs["reduction"] = "mean"
+        reduction = kwargs.get("reduction", "mean")
+        if size_average is not None or reduce is not None or reduction == "elementwise_mean":
+            kwargs["reduction"] = older_reduction(size_average, reduce, reduction)
         init(self, *args, **kwargs)
 
     return older
@@ -74,7 +69,7 @@ class _WeightedLoss(_Loss):
     """A loss with a factor for each class, or each element."""
 
     def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self._hold(weight=weight)
 
 
@@ -156,7 +151,7 @@ class BCEWithLogitsLoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self._hold(weight=weight, pos_weight=pos_weight)
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -202,7 +197,7 @@ class SmoothL1Loss(_Loss):
     """
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.beta = beta
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -220,7 +215,7 @@ class HuberLoss(_Loss):
     """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -238,7 +233,7 @@ class KLDivLoss(_Loss):
     """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.log_target = log_target
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -269,7 +264,7 @@ class HingeEmbeddingLoss(_Loss):
     """
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.margin = margin
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -287,7 +282,7 @@ class MarginRankingLoss(_Loss):
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
@@ -336,7 +331,7 @@ class MultiMarginLoss(_WeightedLoss):
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input (batch, classes) for target (batch,)."""
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -349,4 +344,4 @@ class MultiLabelMarginLoss(_Loss):
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input (batch, classes) for target (batch, classes), classes up to the first negative."""
-        return F.multilabel_margin_loss(input, target, self.reduction)
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)

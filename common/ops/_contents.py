@@ -181,8 +181,9 @@ CONTENTS = {
         "adjoint broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute "
         "reshape",
     "shape.view_copies":
-        "alias_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy split_copy "
-        "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy |",
+        "alias_copy detach detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy "
+        "split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy "
+        "view_copy |",
     "shape.view_scatter": "| view_set",
     "sort.data_dependent": "",
     "sort.quantiles":

@@ -68,14 +68,13 @@ def normal(
     given = [lift(x) for x in (mean, std)]
     mean, std = (x.detach() if isinstance(x, TensorBase) else x for x in given)
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
-    for x in tensors:
-        if x.dtype.kind != "f":
-            raise DTypeError(f"normal(): expected floating point tensors, got {x.dtype}")
+    if len(tensors) == 2 and std.dtype.kind in "iu":
+        tensors[1] = std = std.to(mean.dtype)
+    if wrong := [x.dtype for x in tensors if x.dtype.kind != "f"]:
+        raise DTypeError(f"normal(): expected floating point tensors, got {wrong[0]}")
     if bool(tensors) == (size is not None):
-        raise ArgumentError(
-            "normal() takes a size where mean and std are numbers" if size is None else
-            "normal(): a size cannot be given beside a tensor, whose shape is taken"
-        )  # fmt: skip
+        told = " takes a size where mean and std are numbers" if size is None else ": a size cannot be given beside one"
+        raise ArgumentError(f"normal(){told}")
     std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
     drawn_by(*tensors)
     with mode.no_grad():
@@ -83,7 +82,7 @@ def normal(
             shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
             wanted = dtype_or(dtype, default_float())
         else:
-            shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
+            shape = tuple(broadcast_tensors(*tensors)[0].shape)
             wanted = np.result_type(*(x.dtype for x in tensors))
         drawn = lift(draw("randn", shape, wanted, generator)) * std + mean
     return constant_in(drawn, *given)

@@ -126,6 +126,42 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     return tensor(data, dtype) if isinstance(data, Dim) else _shared(data, "as_tensor()", dtype)
 
 
+def asarray(obj: Any, dtype: Any = None, *, copy: bool | None = None) -> Any:
+    """`obj` as a tensor; shares memory with an array or tensor that has the dtype already, unless `copy`.
+
+    Parameters
+    ----------
+    obj : numbers, nested lists, an array or a tensor.
+    dtype : by default as for `tensor`.
+    copy : whether to copy; None where it has to be.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    ArgumentError : `copy` is False, and the memory cannot be shared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dynamic as tw
+    >>> x = np.zeros(2, np.float32)
+    >>> shared, copied = tw.asarray(x), tw.asarray(x, copy=True)
+    >>> x += 1
+    >>> shared, copied
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
+    if copy:
+        return as_tensor(obj, dtype).clone() if isinstance(obj, TensorBase) else tensor(obj, dtype)
+    if copy is not None:
+        own = obj.dtype if isinstance(obj, (TensorBase, np.ndarray)) else None
+        if own is None or (dtype is not None and np.dtype(dtype) != own):
+            raise ArgumentError(
+                f"asarray(): copy=False, but a {type(obj).__name__} cannot share its memory"
+                f"{'' if dtype is None else f' as {dtype}'}; leave copy out"
+            )
+    return as_tensor(obj, dtype)
+
+
 def from_numpy(array: np.ndarray) -> Any:
     """A tensor that shares an array's memory.
 

@@ -365,13 +365,19 @@ def positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> 
 
 def _check_array(node: Node, saved: np.ndarray) -> None:
     for _, (number, _, _, code, lasti) in _overlapping(saved):
-        if number > node.number:
+        if number > node.number and not _unchecked(code, lasti):
             file, line, _ = locate(code, lasti)
             raise overwritten(node, saved, f"at {file}:{line}")
     for program in programs:
         if program.written_at > node.number:
             if any(np.may_share_memory(saved, array) for array in program.written_arrays()):
                 raise overwritten(node, saved, f"by the compiled {program.name}")
+
+
+def _unchecked(code: CodeType | None, lasti: int) -> bool:
+    from common.tensor.unchecked_writes import through_data
+
+    return through_data(code, lasti)
 
 
 def overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:

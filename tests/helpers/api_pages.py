@@ -20,7 +20,6 @@ import numpy as np
 import dynamic
 import static
 from common.api import surface
-from common.core.aliases import OLDER_REDUCTION
 from common.nn.module import Module
 from common.ops._contents import CONTENTS
 from common.optim.optimizer import Optimizer
@@ -204,7 +203,7 @@ def signature(function: Callable[..., Any]) -> str:
         return "(...)"
     parts, starred = [], False
     for p in parameters:
-        if p.name in ("axis", "keepdims", "out") or (p.name in OLDER_REDUCTION and p.kind is p.KEYWORD_ONLY):
+        if p.name in ("axis", "keepdims", "out"):
             continue
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")

@@ -222,7 +222,7 @@ case("nll_loss", F.nll_loss, X(5), Index())
 case("cross_entropy", F.cross_entropy, X("n", 5), Index("n"))
 case("cross_entropy", lambda x, t: F.cross_entropy(x, t, reduction="sum"), X("n", 5), Index("n"))
 case("mse_loss", F.mse_loss, X("n", 3), X("n", 3))
-case("mse_loss", lambda x, y: F.mse_loss(x, y, "none"), X("n", 3), X("n", 3))
+case("mse_loss", lambda x, y: F.mse_loss(x, y, reduction="none"), X("n", 3), X("n", 3))
 
 add_reductions(case, X, T, Tied, Index)
 

@@ -19,6 +19,7 @@ for _name in ("is_conj", "is_neg"):
 
 case("adjoint", lambda x: F.adjoint(x) * 2, X(2, "n", 3))
 case("alias_copy", F.alias_copy, X("n", 3))
+case("detach", F.detach, X("n", 3), differentiable=False)
 case("detach_copy", F.detach_copy, X("n", 3), differentiable=False)
 case("diagonal_copy", lambda x: F.diagonal_copy(x, 1), X("n", 4))
 case("expand_copy", lambda x: F.expand_copy(x, (2, -1, 3)), X("n", 1))

@@ -47,7 +47,7 @@ for _how in ("mean", "sum", "none"):
     case("huber_loss", lambda x, y, how=_how: F.huber_loss(x, y, how, 0.7), X("n", 3), X("n", 3))
     case("kl_div", lambda x, t, how=_how: F.kl_div(x, t, how), X("n", 3), Unit("n", 3))
 case("smooth_l1_loss", lambda x, y: F.smooth_l1_loss(x, y, beta=0), X("n", 3), X("n", 3))
-case("kl_div", lambda x, t: F.kl_div(x, t, "batchmean", log_target=True), X("n", 3), X("n", 3))
+case("kl_div", lambda x, t: F.kl_div(x, t, reduction="batchmean", log_target=True), X("n", 3), X("n", 3))
 case("binary_cross_entropy", F.binary_cross_entropy, Unit("n", 3), Unit("n", 3))
 case("binary_cross_entropy", lambda x, t, w: F.binary_cross_entropy(x, t, w, reduction="sum"), Unit("n", 3),
      Unit("n", 3), P(3))  # fmt: skip
@@ -56,7 +56,9 @@ case("binary_cross_entropy_with_logits",
      lambda x, t, w, p: F.binary_cross_entropy_with_logits(x, t, w, pos_weight=p, reduction="none"), X("n", 3),
      Unit("n", 3), P("n", 1), P(3))  # fmt: skip
 case("hinge_embedding_loss", F.hinge_embedding_loss, Unit("n", 3), Sign("n", 3))
-case("hinge_embedding_loss", lambda x, y: F.hinge_embedding_loss(x, y, 2.0, "none"), Unit("n", 3), Sign("n", 3))
+case(
+    "hinge_embedding_loss", lambda x, y: F.hinge_embedding_loss(x, y, 2.0, reduction="none"), Unit("n", 3), Sign("n", 3)
+)
 case("margin_ranking_loss", lambda a, b, y: F.margin_ranking_loss(a, b, y, 0.05), X("n"), X("n"), Sign("n"))
 case("soft_margin_loss", F.soft_margin_loss, X("n", 3), Sign("n", 3))
 case("cosine_similarity", F.cosine_similarity, X("n", 3), X("n", 3))

@@ -72,7 +72,7 @@ case("embedding_bag", lambda i, w, o, p: F.embedding_bag(i, w, o, mode="sum", pe
      Index(6), X(5, 3), _lengths(0, 2, 6), X(6))  # fmt: skip
 case("multi_margin_loss", lambda x, t, w: F.multi_margin_loss(x, t, 2, 0.7, w), X("n", 5), Index("n"), P(5))
 case("multi_margin_loss", lambda x, t: F.multi_margin_loss(x, t, reduction="none"), X("n", 5), Index("n"))
-case("multilabel_margin_loss", lambda x, t: F.multilabel_margin_loss(x, t, "none"), X("n", 4),
+case("multilabel_margin_loss", lambda x, t: F.multilabel_margin_loss(x, t, reduction="none"), X("n", 4),
      lambda rng, dtype, n: np.array([[1, 3, -1, 2], [-1, 0, 0, 0], [0, 1, 2, 3]])[np.arange(n) % 3])  # fmt: skip
 case("triplet_margin_with_distance_loss",
      lambda a, p, q: F.triplet_margin_with_distance_loss(a, p, q, distance_function=F.cdist, swap=True, margin=2.0),

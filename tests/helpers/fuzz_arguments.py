@@ -300,7 +300,7 @@ def is_left_out(p: inspect.Parameter) -> bool:
 
 def is_older_reduction(p: inspect.Parameter) -> bool:
     """Whether a parameter of a loss is one of PyTorch's older words for `reduction`."""
-    return p.name in OLDER_REDUCTION and p.kind is p.KEYWORD_ONLY
+    return p.name in OLDER_REDUCTION and p.default is None
 
 
 def argument(rng: Rng, p: inspect.Parameter, operands: Operands) -> Any:

@@ -184,3 +184,29 @@ def detached_tensors_share_memory(tw):
     assert y.tolist() == [0.0, 0.0]
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def writes_through_data_are_not_checked(tw):
+    x = tw.ones(2, 3, requires_grad=True)
+
+    def slopes(write):
+        x.grad = None
+        y = x.exp()
+        write(y)
+        y.sum().backward()
+        return x.grad.sum().item()
+
+    def numbers(y):
+        y.data[0] = 3.0
+        y.data[1, 1:] *= 0
+
+    def parts(y):
+        y.data.view(3, 2)[0].masked_fill_(tw.ones(2) > 0, 5.0)
+        y.data += 1
+
+    assert slopes(lambda y: y.data.zero_()) == 0
+    assert abs(slopes(numbers) - 9 - 2.718281828) < 1e-5
+    assert abs(slopes(parts) - 16 - 4 * 2.718281828) < 1e-5
+    for checked in (lambda y: y.detach().zero_(), lambda y: y.detach().add_(y.data)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            slopes(checked)

@@ -36,10 +36,19 @@ def older_words_for_reductions(tw):
         for older, reduction in wanted:
             for name, target in (("mse_loss", y), ("l1_loss", y), ("nll_loss", classes), ("cross_entropy", classes)):
                 function = getattr(functional, name)
-                assert tw.equal(function(x, target, **older), function(x, target, reduction=reduction))
+                value = function(x, target, reduction=reduction)
+                assert tw.equal(function(x, target, **older), value)
+                places = [older.get("size_average"), older.get("reduce")]
+                if name in ("nll_loss", "cross_entropy"):
+                    assert tw.equal(function(x, target, None, places[0], -100, places[1]), value)
+                else:
+                    assert tw.equal(function(x, target, *places), value)
             for kind, target in ((tw.nn.MSELoss, y), (tw.nn.CrossEntropyLoss, classes), (tw.nn.BCEWithLogitsLoss, y)):
                 assert kind(**older).reduction == reduction
                 assert tw.equal(kind(**older)(x, target), kind(reduction=reduction)(x, target))
+        assert tw.equal(functional.mse_loss(x, y, "sum"), functional.mse_loss(x, y))  # a word is true
+        assert tw.nn.MSELoss("sum").reduction == "mean"
+        assert tw.equal(functional.l1_loss(x, y, reduction="elementwise_mean"), functional.l1_loss(x, y))
         assert tw.nn.MSELoss(False).reduction == "sum"
         assert tw.nn.L1Loss(None, False).reduction == "none"
         assert tw.nn.SmoothL1Loss(None, None, "sum", 0.5).beta == 0.5

@@ -1,5 +1,7 @@
 """Functions as PyTorch's users see them: the names of nodes, and between which nodes they stand."""
 
+import pytest
+
 
 def _matrix(tw):
     return tw.tensor([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0]], requires_grad=True)
@@ -81,3 +83,50 @@ def a_choice_between_numbers_has_the_default_dtype(tw):
         assert chosen.dtype == dtype
         assert chosen.tolist() == [a, b]
     assert tw.where(condition, tw.ones(2, dtype=tw.float64), 0.5).dtype == tw.float64
+
+
+def other_names_of_arguments(tw):
+    x, linalg, functional = tw.tensor([[4.0, 2.0], [2.0, 3.0]]), tw.linalg, tw.nn.functional
+    assert [p.tolist() for p in tw.tensor_split(x, indices=[1])] == [[[4.0, 2.0]], [[2.0, 3.0]]]
+    for parts in (x.tensor_split(sections=2, dim=1), tw.hsplit(x, sections=2), x.hsplit(indices=[1])):
+        assert [p.tolist() for p in parts] == [[[4.0], [2.0]], [[2.0], [3.0]]]
+    assert x.vsplit(sections=2)[1].tolist() == [[2.0, 3.0]]
+    assert tw.dsplit(x.view(1, 2, 2), indices=[1])[0].shape == (1, 2, 1)
+    assert tw.equal(linalg.norm(input=x), linalg.vector_norm(input=x))
+    assert tw.equal(linalg.matrix_power(input=x, n=2), x @ x)
+    assert tw.allclose(linalg.lstsq(input=x, b=x)[0], tw.eye(2), atol=1e-6)
+    assert linalg.vecdot(x=x, y=x).tolist() == [20.0, 13.0]
+    assert linalg.vander(x=tw.tensor([2, 3])).tolist() == [[1, 2], [1, 3]]
+    assert tw.broadcast_to(x, size=(3, 2, 2)).shape == (3, 2, 2)
+    assert tw.equal(functional.softmax(x, dim=1, _stacklevel=5), x.softmax(1))
+    assert tw.equal(tw.dropout(x, 0.5, train=False), x)
+    assert tw.dropout(x, p=1.0, train=True).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert tw.asarray([1.0], requires_grad=True).requires_grad
+    assert tw.asarray(x, copy=True).data_ptr() != x.data_ptr() == tw.asarray(x).data_ptr()
+    assert not tw.detach(x.clone().requires_grad_() * 2).requires_grad
+    assert tw.normal(tw.zeros(3), tw.tensor([1, 2, 3])).dtype == tw.float32
+
+
+def elements_of_other_dtypes(tw):
+    x = tw.tensor([[1.0, -2.0], [3.0, 0.0]])
+    bits = x.view(tw.int32)
+    assert bits.tolist() == [[0x3F800000, -0x40000000], [0x40400000, 0]]
+    bits[1, 1] = 0x3F800000
+    assert x[1, 1] == 1
+    assert [x.view(t).shape for t in (tw.uint8, tw.int16, tw.float64)] == [(2, 8), (2, 4), (2, 1)]
+    assert tw.equal(x.view(dtype=tw.uint8).view(tw.float32), x)
+    assert tw.zeros(0, 4).view(tw.int16).shape == (0, 8)
+    assert tw.tensor([0, 1], dtype=tw.uint8).view(tw.bool).tolist() == [False, True]
+    for wrong in (lambda: x[:, :1].view(tw.float64), lambda: x.t().view(tw.int16), lambda: x[0, 0].view(tw.uint8)):
+        with pytest.raises(RuntimeError, match=r"self\.(size|stride)\(-1\)|self.dim\(\) cannot be 0"):
+            wrong()
+
+
+def outer_products_of_two_dtypes(tw):
+    t, frequencies = tw.arange(3), tw.tensor([0.5, 0.25])
+    angles = tw.einsum("i,j->ij", t, frequencies)
+    assert angles.dtype == tw.float32
+    assert angles.tolist() == [[0.0, 0.0], [0.5, 0.25], [1.0, 0.5]]
+    assert tw.einsum("i,i->i", t[:2], frequencies).tolist() == [0.0, 0.25]
+    with pytest.raises(RuntimeError, match=r"dtype|scalar type"):
+        tw.einsum("i,i->", t[:2], frequencies)

@@ -29,7 +29,7 @@ def test_terms_of_no_label_change_no_bit(most, dtype):
         t[row, length : length + 1] = -1
 
     def loss(tw, x, t):
-        return tw.nn.functional.multilabel_margin_loss(x, t, "none")
+        return tw.nn.functional.multilabel_margin_loss(x, t, reduction="none")
 
     eager = wrap(x, requires_grad=True)
     y = loss(dynamic, eager, wrap(t))

@@ -64,7 +64,9 @@ FORMULAS = {
                  X[3, 2] + 2 * X[4, 1]) / 8),
     "l1_loss": (F.l1_loss, (X, Y), np.abs(X - Y).mean()),
     "smooth_l1_loss": (
-        lambda x, y: F.smooth_l1_loss(x, y, "none", 0.5), (X, Y), each(lambda x, y: huber(x, y, 0.5) / 0.5, X, Y)
+        lambda x, y: F.smooth_l1_loss(x, y, reduction="none", beta=0.5),
+        (X, Y),
+        each(lambda x, y: huber(x, y, 0.5) / 0.5, X, Y),
     ),
     "huber_loss": (lambda x, y: F.huber_loss(x, y, "sum"), (X, Y), each(huber, X, Y).sum()),
     "binary_cross_entropy": (F.binary_cross_entropy, (U, V, W), (each(bce, U, V) * W).mean()),
@@ -75,10 +77,12 @@ FORMULAS = {
     ),
     "kl_div": (F.kl_div, (X, U), (U * (np.log(U) - X)).mean()),
     "kl_div, logarithms": (
-        lambda x, t: F.kl_div(x, t, "batchmean", True), (X, Y), (np.exp(Y) * (Y - X)).sum() / 6
+        lambda x, t: F.kl_div(x, t, reduction="batchmean", log_target=True), (X, Y), (np.exp(Y) * (Y - X)).sum() / 6
     ),
     "hinge_embedding_loss": (
-        lambda x, y: F.hinge_embedding_loss(x, y, 0.5, "none"), (X, S), np.where(S == 1, X, np.maximum(0, 0.5 - X))
+        lambda x, y: F.hinge_embedding_loss(x, y, 0.5, reduction="none"),
+        (X, S),
+        np.where(S == 1, X, np.maximum(0, 0.5 - X)),
     ),
     "margin_ranking_loss": (
         lambda a, b, y: F.margin_ranking_loss(a, b, y, 0.3), (X, Y, S), np.maximum(0, -S * (X - Y) + 0.3).mean()
@@ -118,8 +122,8 @@ def test_certain_probabilities():
 
 
 def test_where_nothing_is_expected_nothing_is_lost():
-    assert F.kl_div(tw.tensor([-np.inf, -1.0]), tw.tensor([0.0, 1.0]), "none").tolist()[1] == 1.0
-    ((slope,),) = gradient(lambda t: F.kl_div(tw.tensor([-2.0]), t, "sum"), [0.0])
+    assert F.kl_div(tw.tensor([-np.inf, -1.0]), tw.tensor([0.0, 1.0]), reduction="none").tolist()[1] == 1.0
+    ((slope,),) = gradient(lambda t: F.kl_div(tw.tensor([-2.0]), t, reduction="sum"), [0.0])
     assert np.isnan(slope)  # PyTorch's; the limit is -inf
 
 
@@ -191,15 +195,24 @@ def test_modules_are_the_functions():
         (nn.L1Loss()(x, y), F.l1_loss(x, y)),
         (nn.SmoothL1Loss(beta=0.5)(x, y), F.smooth_l1_loss(x, y, beta=0.5)),
         (nn.HuberLoss("sum", 0.5)(x, y), F.huber_loss(x, y, "sum", 0.5)),
-        (nn.KLDivLoss("batchmean", log_target=True)(x, y), F.kl_div(x, y, "batchmean", True)),
+        (
+            nn.KLDivLoss(reduction="batchmean", log_target=True)(x, y),
+            F.kl_div(x, y, reduction="batchmean", log_target=True),
+        ),
         (nn.SoftMarginLoss()(x, s), F.soft_margin_loss(x, s)),
         (nn.HingeEmbeddingLoss(0.5)(x, s), F.hinge_embedding_loss(x, s, 0.5)),
-        (nn.MarginRankingLoss(0.5, "sum")(x, y, s), F.margin_ranking_loss(x, y, s, 0.5, "sum")),
+        (nn.MarginRankingLoss(0.5, reduction="sum")(x, y, s), F.margin_ranking_loss(x, y, s, 0.5, reduction="sum")),
         (nn.PoissonNLLLoss(False, True, eps=0.1)(u, v), F.poisson_nll_loss(u, v, False, True, eps=0.1)),
         (nn.GaussianNLLLoss(full=True, eps=0.5)(x, y, u), F.gaussian_nll_loss(x, y, u, True, 0.5)),
         (nn.TripletMarginLoss(2.0, 3, 0.1, True)(x, y, u), F.triplet_margin_loss(x, y, u, 2.0, 3, 0.1, True)),
-        (nn.CosineEmbeddingLoss(0.1, "none")(x, y, s[:, 0]), F.cosine_embedding_loss(x, y, s[:, 0], 0.1, "none")),
-        (nn.MultiLabelSoftMarginLoss(w, "sum")(x, v), F.multilabel_soft_margin_loss(x, v, w, reduction="sum")),
+        (
+            nn.CosineEmbeddingLoss(0.1, reduction="none")(x, y, s[:, 0]),
+            F.cosine_embedding_loss(x, y, s[:, 0], 0.1, reduction="none"),
+        ),
+        (
+            nn.MultiLabelSoftMarginLoss(w, reduction="sum")(x, v),
+            F.multilabel_soft_margin_loss(x, v, w, reduction="sum"),
+        ),
         (nn.PairwiseDistance(3, 0.1, True)(x, y), F.pairwise_distance(x, y, 3, 0.1, True)),
         (nn.CosineSimilarity(0)(x, y), F.cosine_similarity(x, y, 0)),
         (nn.Identity(3, name=4)(x), x),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
+from common.core.dtypes import promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
 from common.ops.linalg.contract import Labels, contract, ordered
@@ -23,7 +24,7 @@ def einsum(equation: str, *tensors: Any) -> Any:
     equation : per operand a letter for each dimension, separated by commas, as in "ij,jk->ik"; "..." stands for
         further dimensions, which broadcast. After "->" come the letters of the result; without it these are "..."
         and, sorted, the letters that appear once. A letter twice in one operand takes the diagonal.
-    tensors : operands of one dtype, one by one or as a list. Sizes of 1 broadcast.
+    tensors : operands, one by one or as a list. Sizes of 1 broadcast.
 
     Returns
     -------
@@ -32,7 +33,7 @@ def einsum(equation: str, *tensors: Any) -> Any:
     Raises
     ------
     ShapeError : an equation that is not of this form, or does not fit the operands.
-    DTypeError : the dtypes differ.
+    DTypeError : the dtypes of operands differ over whose common dimensions is summed; elsewhere they are promoted.
     ArgumentError : `equation` is not a string, or there are no operands.
 
     Examples
@@ -52,9 +53,13 @@ def einsum(equation: str, *tensors: Any) -> Any:
     if not tensors:
         raise ArgumentError("einsum(): must specify the equation string and at least one operand")
     inputs, output = _parse(equation, tuple(x.ndim for x in tensors))
-    dtypes = [str(x.dtype) for x in tensors]
+    dtypes = [x.dtype for x in tensors]
     if len(set(dtypes)) > 1:
-        raise DTypeError(f"einsum(): expected operands of one dtype, but got {', '.join(dtypes)}")
+        all_labels = [label for term in inputs for label in set(term)]
+        if any(label not in output and all_labels.count(label) > 1 for label in all_labels):
+            raise DTypeError(f"einsum(): expected operands of one dtype, but got {', '.join(map(str, dtypes))}")
+        common = reduce(promote, dtypes)
+        tensors = tuple([x.to(common) for x in tensors])
     _check_sizes(inputs, [x.shape for x in tensors])
     single = [_diagonals(x, labels) for x, labels in zip(tensors, inputs, strict=True)]
     total, labels = single[0]

@@ -7,16 +7,17 @@ from typing import Any
 from common.core.errors import ShapeError
 from common.core.int_arguments import members
 from common.ops.math.cast import clone
-from common.ops.shape.split import chunk, split, tensor_split
+from common.ops.shape.split import chunk, parts_of, split, tensor_split
 
 
-def hsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def hsplit(x: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
     """Equal parts, or parts between indices, along the second dimension; of a vector along its only one.
 
     Parameters
     ----------
     x : (n,) or (m, n, ...)
     indices_or_sections : number of parts, which divides n; or the indices at which a new part begins.
+    indices, sections : PyTorch's names of the one and of the other.
 
     Raises
     ------
@@ -28,16 +29,17 @@ def hsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     >>> [part.tolist() for part in tw.hsplit(tw.arange(4).reshape(2, 2), 2)]
     [[[0], [2]], [[1], [3]]]
     """
-    return _equal_parts("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, 1)
+    return _equal_parts("hsplit", x, (indices_or_sections, indices, sections), 0 if x.ndim == 1 else 1, 1)
 
 
-def vsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def vsplit(x: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
     """Equal parts, or parts between indices, along the first dimension.
 
     Parameters
     ----------
     x : (n, m, ...)
     indices_or_sections : number of parts, which divides n; or the indices at which a new part begins.
+    indices, sections : PyTorch's names of the one and of the other.
 
     Raises
     ------
@@ -49,16 +51,17 @@ def vsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     >>> [part.tolist() for part in tw.vsplit(tw.arange(4).reshape(2, 2), [1])]
     [[[0, 1]], [[2, 3]]]
     """
-    return _equal_parts("vsplit", x, indices_or_sections, 0, 2)
+    return _equal_parts("vsplit", x, (indices_or_sections, indices, sections), 0, 2)
 
 
-def dsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def dsplit(x: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
     """Equal parts, or parts between indices, along the third dimension.
 
     Parameters
     ----------
     x : (k, m, n, ...)
     indices_or_sections : number of parts, which divides n; or the indices at which a new part begins.
+    indices, sections : PyTorch's names of the one and of the other.
 
     Raises
     ------
@@ -70,10 +73,11 @@ def dsplit(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     >>> [part.tolist() for part in tw.dsplit(tw.arange(4).reshape(1, 2, 2), 2)]
     [[[[0], [2]]], [[[1], [3]]]]
     """
-    return _equal_parts("dsplit", x, indices_or_sections, 2, 3)
+    return _equal_parts("dsplit", x, (indices_or_sections, indices, sections), 2, 3)
 
 
-def _equal_parts(name: str, x: Any, parts: Any, dim: int, least: int) -> tuple[Any, ...]:
+def _equal_parts(name: str, x: Any, given: tuple[Any, ...], dim: int, least: int) -> tuple[Any, ...]:
+    parts = parts_of(name, *given)
     if x.ndim < least:
         raise ShapeError(
             f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.dtypes import int64
-from common.core.errors import AllocationError, DTypeError, IndexRangeError, ShapeError
+from common.core.errors import AllocationError, ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.core.int_arguments import integer, integers, normalize_dim
 from common.core.locks import make_lock
 from common.core.op import Op
@@ -216,8 +216,18 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return _cut(x, axis, _pieces(extent, (extent + count - 1) // count))
 
 
+def parts_of(name: str, *given: Any) -> Any:
+    """Indices or a number of parts, which a call has given by one of its names: the others are None."""
+    known = [x for x in given if x is not None]
+    if len(known) != 1:
+        raise ArgumentError(f"{name}() takes either indices or a number of sections, got {len(known)} of them")
+    return known[0]
+
+
 @accept_numpy_names
-def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def tensor_split(
+    x: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Any, ...]:
     """Parts along `dim`: so many, the first ones one larger where sizes differ; or between indices.
 
     Parameters
@@ -226,6 +236,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     indices_or_sections : number of parts; or the indices at which a new part begins, as for slices. Either may be a
         tensor of int64, outside a trace.
     dim : the dimension.
+    indices, sections : PyTorch's names of the one and of the other.
 
     Raises
     ------
@@ -243,6 +254,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     """
     axis = _axis(x, dim, "tensor_split")
     extent = x.shape[axis]
+    indices_or_sections = parts_of("tensor_split", indices_or_sections, indices, sections)
     if isinstance(indices_or_sections, (TensorBase, np.ndarray)) and indices_or_sections.ndim:
         indices_or_sections = _listed(indices_or_sections)
     if isinstance(indices_or_sections, (tuple, list)):

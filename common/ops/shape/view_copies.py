@@ -19,6 +19,16 @@ def alias_copy(x: Any) -> Any:
     return clone(x)
 
 
+def detach(x: Any) -> Any:
+    """The same elements, in the same memory, of which nothing is differentiated.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x.detach()
+
+
 def detach_copy(x: Any) -> Any:
     """A copy of which nothing is differentiated.
 
@@ -193,7 +203,7 @@ def view_copy(x: Any, size: Any) -> Any:
 
 
 __all__ = [
-    "alias_copy", "detach_copy", "diagonal_copy", "expand_copy", "narrow_copy", "permute_copy", "select_copy",
+    "alias_copy", "detach", "detach_copy", "diagonal_copy", "expand_copy", "narrow_copy", "permute_copy", "select_copy",
     "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
     "unfold_copy", "unsqueeze_copy", "view_copy",
 ]  # fmt: skip
