@@ -49,14 +49,13 @@ def multiply_vector(module: ir.Module, kind: ir.Type) -> ir.Function:
             with by_columns:
                 b.call(_columns(module, kind), [matrix, vector, out, count, k, ld])
             with by_rows:
-                lanes, longest = ((LANES, 4) if align(kind) <= 4 else (LANES // 2, 2))
-                short = b.icmp_signed("<=", k, word(longest * LANES))
-                done = b.select(short, b.and_(count, word(-lanes)), word(0))
-                with b.if_then(b.icmp_signed(">", done, word(0))):
-                    b.call(_short_rows(module, kind, lanes), [matrix, vector, out, done, k, ld])
-                with b.if_then(b.icmp_signed("<", done, count)):
-                    matrix, out = b.gep(matrix, [b.mul(done, ld)]), b.gep(out, [done])
-                    b.call(_rows(module, kind), [matrix, vector, out, b.sub(count, done), k, ld])
+                many, longest = _together(kind)
+                enough = b.icmp_signed(">=", count, word(many))
+                with b.if_else(b.and_(enough, b.icmp_signed("<=", k, word(longest)))) as (some, others):
+                    with some:
+                        b.call(_some_rows(module, kind, many), [matrix, vector, out, count, k, ld])
+                    with others:
+                        b.call(_rows(module, kind), [matrix, vector, out, count, k, ld])
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -118,10 +117,19 @@ def _rows(module: ir.Module, kind: ir.Type) -> ir.Function:
     return internal(module, f"rows_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
 
 
-def _short_rows(module: ir.Module, kind: ir.Type, many: int) -> ir.Function:
-    """``void (matrix, vector, out, count, k, ld)``: a multiple of `many` short rows, so many at a time.
+def _together(kind: ir.Type) -> tuple[int, int]:
+    """How many rows are summed together, and how long they may be: their chains are half of the registers."""
+    width = tile(kind).width
+    if width * align(kind) < 64:
+        return max(2, width // 2), 2**62
+    return width, 4 * width
 
-    Adding up the lanes of a row takes most of its time; here one addition is for all of them.
+
+def _some_rows(module: ir.Module, kind: ir.Type, many: int) -> ir.Function:
+    """``void (matrix, vector, out, count, k, ld)``: no fewer than `many` rows, so many at a time.
+
+    Adding up the lanes of a row takes most of its time; here one addition is for all of them. The last rows begin
+    before what is left, and some are written again.
     """
     lanes = ir.VectorType(kind, LANES)
 
@@ -129,21 +137,21 @@ def _short_rows(module: ir.Module, kind: ir.Type, many: int) -> ir.Function:
         apart(function)
         matrix, vector, out, count, k, ld = function.args
         whole = b.and_(k, word(-LANES))
-        with ForLoop(b, count, many) as rows:
-            lines = [b.gep(matrix, [b.mul(b.add(rows.index, word(r)), ld)]) for r in range(many)]
+        rest = b.sub(k, whole)
+        with ForStrips(b, count, many, whole=True) as (first, _):
+            lines = [b.gep(matrix, [b.mul(b.add(first, word(r)), ld)]) for r in range(many)]
             with While(b, lambda p, *_: b.icmp_signed("<", p, whole), word(0), *[zero(lanes)] * many) as walk:
                 p, *sums = walk.carried
                 x, *ys = (load_lanes(b, b.gep(line, [p]), LANES) for line in (vector, *lines))
                 walk.next = [b.add(p, word(LANES)), *(fused(b, y, x, z) for y, z in zip(ys, sums, strict=True))]
-            p, *sums = walk.carried
-            rest = first_lanes(b, LANES, b.sub(k, p))
-            x, *ys = (load_some(b, b.gep(line, [p]), rest, zero(lanes)) for line in (vector, *lines))
-            totals = [fused(b, y, x, z) for y, z in zip(ys, sums, strict=True)]
-            store_lanes(b, fold_vectors(b, totals), b.gep(out, [rows.index]))
+            with ForLoop(b, least(b, rest, word(1)), 1, *walk.carried[1:]) as last:
+                x, *ys = (load_some(b, b.gep(line, [whole]), rest, zero(lanes)) for line in (vector, *lines))
+                last.next = [fused(b, y, x, z) for y, z in zip(ys, last.carried, strict=True)]
+            store_lanes(b, fold_vectors(b, last.carried), b.gep(out, [first]))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"short_rows_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
+    return internal(module, f"some_rows_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
 
 
 def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
