@@ -12,6 +12,7 @@ from typing import NamedTuple
 from static.graph import Graph, Node, rebuild
 from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants
+from static.passes.interleave import interleave
 from static.passes.merge_equal import merge_equal
 from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
@@ -34,6 +35,7 @@ PIPELINE: tuple[Pass, ...] = (
     simplify,
     fold_constants,
     merge_equal,
+    interleave,
     take_apart,
     merge_equal,
     turn_back,
