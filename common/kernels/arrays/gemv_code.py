@@ -15,7 +15,6 @@ from common.kernels.arrays.code_blocks import (
     add,
     align,
     apart,
-    first_lanes,
     fold_vector,
     fold_vectors,
     fused,
