@@ -79,10 +79,6 @@ class Dim:
     def __abs__(self) -> Any:
         return -self if self < 0 else self
 
-    def sqrt(self) -> Any:
-        """Answer ``np.sqrt`` by a numpy scalar, as an int would."""
-        return np.sqrt(int(self))
-
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:  # by far the commonest
             if other == 1:
@@ -191,9 +187,25 @@ class Dim:
     def __format__(self, spec: str) -> str:
         return format(int(self), spec) if spec else str(self)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Answer numpy's operators of sizes by sizes, and what needs a number by the one of this call."""
+        arrays = any(isinstance(x, np.ndarray) and x.ndim for x in inputs)
+        if arrays or method != "__call__" or ufunc.__name__ not in _OPERATORS:
+            inputs = tuple(int(x) if isinstance(x, Dim) else x for x in inputs)
+        else:
+            inputs = tuple(np.array(x.item() if isinstance(x, (np.generic, np.ndarray)) else x, object) for x in inputs)
+        return getattr(ufunc, method)(*inputs, **options)
+
     def __repr__(self) -> str:
         """The size in this call, as messages say it; `named` tells where it comes from."""
         return str(self.hint)
+
+
+_OPERATORS = frozenset(
+    "add subtract multiply divide floor_divide remainder power negative positive absolute equal not_equal less "
+    "less_equal greater greater_equal maximum minimum".split()
+)
+"""Functions of numpy that are Python's operators of its objects."""
 
 
 def _is_plain(terms: Terms) -> bool:

@@ -32,10 +32,13 @@ class Tracer(TensorBase):
     __op_priority__ = 3
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Answer numpy's operators: an array's with a tracer are the tracer's own; other functions are refused."""
+        """Answer numpy's operators, which are the tracer's own, and functions of numbers; refuse other functions."""
         found = operator_of(self, ufunc, method, inputs, {})
         if found is not NotImplemented:
             return found
+        numbers = [x if not isinstance(x, (Tracer, Dim)) else self._weak_number(x) for x in inputs]
+        if not any(x is None for x in numbers):
+            return getattr(ufunc, method)(*numbers, **options)
         raise self.refuse_numpy(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, options: Any) -> Any:
@@ -92,11 +95,17 @@ class Tracer(TensorBase):
             number = decide.number(x)
         return number
 
+    def _weak_number(self, x: Any) -> Any:
+        return None if isinstance(x, Tracer) and not x.payload.spec.weak else self.python_number(x)
+
     def __hash__(self) -> int:
         number = self.python_number(self) if self.trace.decide is not None and self.payload.spec.weak else None
         return object.__hash__(self) if number is None else hash(number)
 
     def __format__(self, spec: str) -> str:
+        number = self.known_number(self) if spec and self.payload.spec.weak else None
+        if number is not None:
+            return format(number, spec)
         if not spec or self.trace.decide is None:
             return super().__format__(spec)
         raise self.trace.no_text(self, spec)

@@ -138,6 +138,20 @@ PROGRAMS = {
     "inverse powers of sizes": (lambda x: x * x.shape[0] ** -1, X),
     "quotients of sizes": (lambda x: x.sum() * divmod(x.shape[0], 3)[0] + divmod(7, x.shape[0])[1], X),
     "numpy's root of a size": (lambda x, i: (x / np.sqrt(x.shape[1]), i / np.sqrt(x.shape[1])), X, IDS),
+    "numpy's functions of sizes": (
+        lambda x: (x * np.log(x.shape[1]) + np.exp2(-x.shape[0]), x + np.ceil(x.shape[1])),
+        X,
+    ),
+    "numpy's functions of quotients": (
+        lambda x: (x * np.cos(2 * np.pi / x.shape[1]), x * np.hypot(x.shape[0], x.shape[1] / 3)),
+        X,
+    ),
+    "arrays and sizes": (lambda x: x[:, :1] * float((np.arange(3.0) * x.shape[0] / x.shape[1]).sum()), X),
+    "numpy's numbers and sizes": (
+        lambda x: (x[: np.int64(9) // x.shape[1]], x * (np.float64(0.3) / x.shape[0]), x * np.maximum(x.shape[0], 2)),
+        X,
+    ),
+    "a quotient as text": (lambda x: x * float(f"{x.shape[1] / 7:.3f}"), X),
     "sizes as numbers": (
         lambda x: (x * abs(x.shape[0] - 9), x * +x.shape[1], x * (x.shape[0] // 3.0 + 7.5 % x.shape[0])),
         X,
