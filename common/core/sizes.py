@@ -201,10 +201,10 @@ class Dim:
         return str(self.hint)
 
 
-_OPERATORS = frozenset(
-    "add subtract multiply divide floor_divide remainder power negative positive absolute equal not_equal less "
-    "less_equal greater greater_equal maximum minimum".split()
-)
+_OPERATORS = {
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "negative", "positive", "absolute",
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum",
+}  # fmt: skip
 """Functions of numpy that are Python's operators of its objects."""
 
 
