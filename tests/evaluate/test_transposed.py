@@ -8,7 +8,7 @@ import pytest
 import dynamic as tw
 from common.evaluate import layouts, strided_loops
 from tests.bits import assert_same_bits
-from tests.helpers.proofs import each
+from tests.helpers.proofs import each, examples
 from tests.helpers.wrapped import wrap
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
@@ -84,7 +84,7 @@ OPS = {
 }
 
 
-@each("seed", range(60))
+@each("seed", range(examples(60)))
 def test_operands_of_any_layout(seed):
     """What is read where it lies gives the bits of copies in order."""
     rng = np.random.default_rng(seed)

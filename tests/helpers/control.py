@@ -30,9 +30,12 @@ class Case(NamedTuple):
     shapes: tuple[Any, ...]
     twice: bool = True
 
-    def arrays(self, rng: np.random.Generator, dtype: Any) -> list[np.ndarray]:
-        """Operands."""
-        return [np.array(s) if isinstance(s, int) else np.asarray(rng.normal(size=s) * 0.5, dtype) for s in self.shapes]
+    def arrays(self, rng: np.random.Generator, dtype: Any, most: int = 1 << 20) -> list[np.ndarray]:
+        """Operands; integers, which may be numbers of iterations, are `most` at most."""
+        return [
+            np.array(min(s, most)) if isinstance(s, int) else np.asarray(rng.normal(size=s) * 0.5, dtype)
+            for s in self.shapes
+        ]
 
 
 XW, XWN = ((5, 4), (4, 4)), lambda n: ((5, 4), (4, 4), n)
@@ -232,7 +235,7 @@ def numbers_until(x, w):
 
 def numbers_counted(x, w, n):
     """More iterations than one call of the kernel makes."""
-    return fori_loop(n, n + 4100, lambda i, s: s * 0.99 + x[1, 2] * w[2, 2] * (i % 3), w[0, 0])
+    return fori_loop(2, n, lambda i, s: s * 0.99 + x[1, 2] * w[2, 2] * (i % 3), w[0, 0])
 
 
 class Affine:
@@ -289,7 +292,7 @@ CASES: dict[str, Case] = {
     "numbers": Case(numbers, XW),
     "numbers in turn": Case(numbers_in_turn, XW),
     "numbers, while": Case(numbers_until, XW),
-    "numbers, counted": Case(numbers_counted, XWN(2), twice=False),
+    "numbers, counted": Case(numbers_counted, XWN(4100), twice=False),
     "map": Case(rows, XW),
     "nested": Case(nested, XWN(3)),
     "gradient inside": Case(inner_gradient, XW),

@@ -8,6 +8,7 @@ import pytest
 import dynamic
 import static
 from tests.bits import assert_all_same_bits
+from tests.helpers import proofs
 
 
 def pooled(x, counts, reduce):
@@ -20,8 +21,12 @@ def pooled(x, counts, reduce):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_volumes_of_any_depth(depth, count):
+    """Each pair of heights and widths with a third of depths and counts: a kernel is made for each pair of sizes."""
     rng = np.random.default_rng(depth * 10 + count)
-    for (h, oh), (w, ow) in itertools.product([(1, 1), (4, 4), (4, 2)], [(1, 1), (8, 4), (6, 3)]):
+    pairs = itertools.product(enumerate([(1, 1), (4, 4), (4, 2)]), enumerate([(1, 1), (8, 4), (6, 3)]))
+    for (i, (h, oh)), (k, (w, ow)) in pairs:
+        if proofs.sampled and (i + k + depth + count) % 3:
+            continue
         x = rng.normal(size=(2, 3, depth, h, w)).astype(np.float32)
         for kind, reduce in (("avg", np.mean), ("max", np.max)):
             results = []

@@ -33,7 +33,7 @@ def test_of_regular_matrices(n, dtype):
     x, inverse = (y.numpy() for y in (dynamic.linalg.solve(a, b), dynamic.linalg.inv(dynamic.tensor(a))))
     det, (sign, logarithm) = dynamic.linalg.det(a).numpy(), (y.numpy() for y in dynamic.linalg.slogdet(a))
     with mpmath.workdps(60):
-        for i in range(3):
+        for i in range(3) if n < 16 else {n % 3}:
             exact, sides = mpmath.matrix(a[i].tolist()), mpmath.matrix(b[i].tolist())
             cond = np.linalg.cond(a[i].astype(np.float64))
             inverted = exact**-1

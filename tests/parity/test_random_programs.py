@@ -55,7 +55,7 @@ def test_second_derivatives_through_control_flow(program: Program):
 
 
 @seed(0)
-@settings(few, max_examples=8)
+@settings(few, max_examples=examples(8))
 @given(programs(most=5, control=True), st.sampled_from(["float32", "mixed"]))
 def test_both_engines_agree_on_nested_control_flow(program: Program, dtype: str):
     rng = np.random.default_rng(54)

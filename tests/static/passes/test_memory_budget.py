@@ -12,7 +12,7 @@ from tests.bits import assert_all_same_bits
 from tests.helpers.proofs import first
 
 F32 = np.float32
-LAYERS, ROWS, WIDTH = 16, 512, 32
+LAYERS, ROWS, WIDTH = 10, 512, 32
 
 
 def deep(tw, **options):
@@ -122,13 +122,13 @@ def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, fresh_cache, pr
         assert _peak(nodes, start.graph)[1] == needed
 
 
-@pytest.mark.parametrize(("program", "share"), [(deep, 0.5), (block, 0.7)])
-def test_a_budget_that_cannot_be_kept_to_says_what_can(program, share):
+@pytest.mark.parametrize("program", first(1, [deep, block]))
+def test_a_budget_that_cannot_be_kept_to_says_what_can(program):
     call, given, _ = program(static, memory_budget=10_000)
     with pytest.raises(ArgumentError, match=r"memory_budget of \w+ is 10000 bytes, but its .* at least") as error:
         call(*given)
     least, without = [int(word) for word in str(error.value).split() if word.isdigit()][1:]
-    assert least < share * without
+    assert least < (0.5 if program is deep else 0.7) * without
     call, given, _ = program(static, memory_budget=least)
     call(*given)
     assert call.explain().arena_bytes <= least
