@@ -299,6 +299,23 @@ def known_key(key: Any) -> Any:
     return tuple(entries)
 
 
+def _as_numbers(key: Any) -> Any:
+    """A key whose tensors are ints without dimensions as one of Python's ints, which shows the memory; None of others.
+
+    What is remembered of a key of tensors are elements, copied.
+    """
+    several = type(key) is tuple
+    entries = []
+    for k in key if several else (key,):
+        if type(k) is Tensor:
+            array = k.payload
+            if type(array) is not np.ndarray or array.ndim or array.dtype.kind != "i":
+                return None
+            k = int(array)
+        entries.append(k)
+    return tuple(entries) if several else entries[0]
+
+
 @cache
 def keys_among_slices() -> Any:
     """The functions of such keys, which few programs have."""
@@ -336,6 +353,8 @@ def _getitem(self: Any, key: Any) -> Any:
     if mode.tracing:
         return _general_getitem(self, key)
     known = key if type(key) is int else known_key(key)
+    if known is None and (numbers := _as_numbers(key)) is not None:
+        key, known = numbers, numbers if type(numbers) is int else known_key(numbers)
     if known is None:
         if type(key) is Tensor and (y := _chosen(self, key)) is not None:
             return y

@@ -205,3 +205,27 @@ def parts_between_indices_are_slices(tw):
         assert "Slice" in parts[1].grad_fn.name() or "AsStrided" in parts[1].grad_fn.name()
         assert x.grad[:, 0].tolist() == [33.0, 33.0]
         assert x.grad[:, -1].tolist() == ([2.0, 2.0] if len(parts) == 2 else [1.0, 1.0])
+
+
+def ints_without_dimensions_show_the_memory(tw):
+    i, j, small = tw.tensor(1), tw.tensor(0), tw.tensor(1, dtype=tw.int8)
+    several = tw.tensor([1, 0])
+    keys = [i, small, several[0], (i,), (i, j), (i, 0), (0, i), (slice(None), i), (..., i), (i, None), (i, slice(2)),
+            (several[0], slice(1, None))]  # fmt: skip
+    for _ in range(20):  # what a key comes to may be remembered
+        for key in keys:
+            x = tw.zeros(3, 4)
+            x[key].add_(1)
+            expected = tw.zeros(3, 4)
+            expected[key] += 1
+            assert tw.equal(x, expected)
+            assert expected.sum() > 0
+            tw.add(x[key], 1, out=x[key])
+            assert tw.equal(x, expected * 2)
+        x = tw.zeros(3, 4)
+        x[i, several].add_(1)
+        assert x.sum() == 0
+        y = tw.zeros(3, 4, requires_grad=True) * 1
+        assert (y[i]._base is y, y[i].grad_fn.name()) == (True, "SelectBackward0")
+        y[i].mul_(3)
+        y.sum().backward()
