@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.spec import Spec
-from common.ops.shape.view import expand_
+from common.ops.shape.view import expand_, reshape_
 from static.graph import Graph, Node, Value, derived_id, rebuild
 
 
@@ -13,7 +13,7 @@ def turn_back(graph: Graph) -> Graph:
     """permute(f(permute(x, p)), q) -> f(x), if q takes p back and nothing else reads f.
 
     The gradient of an einsum has them, around what its result is multiplied by: f would read with strides what a copy
-    would then put in order again. Numbers may be operands, too.
+    would then put in order again. Numbers may be operands, too, and rows and columns, as of an outer product.
     """
     if not any(_is_turn(node) for node in graph.nodes):
         return graph
@@ -40,6 +40,18 @@ def _is_number(x: Any) -> bool:
     return all(type(n) is int and n == 1 for n in x.shape)
 
 
+def _is_line(x: Any) -> bool:
+    """Whether elements lie along one dimension, so that its place is a matter of the shape."""
+    return sum(not (type(n) is int and n == 1) for n in x.shape) == 1
+
+
+def _line(x: Value, shape: tuple[Any, ...], end: Node, made: dict[tuple[int, int], Node]) -> Value:
+    spec = Spec(shape, x.dtype, x.spec.weak)
+    new = Node(derived_id(end.id, *x.key), reshape_, (x,), {"new_shape": shape}, [spec], end.source, end.scope)
+    made[x.key] = new
+    return new.outputs[0]
+
+
 def _turned(
     x: Value, dims: tuple[int, ...], end: Node, users: Any, bound: Any, made: dict[tuple[int, int], Node]
 ) -> Any:
@@ -55,6 +67,9 @@ def _turned(
     node = x.node
     if x.key in made:
         return made[x.key].outputs[0]
+    if _is_line(x):
+        shape = ((1,) * len(dims) + tuple(x.shape))[-len(dims) :]
+        return _line(x, tuple(shape[d] for d in dims), end, made)
     if len(x.shape) != len(dims):
         return None
     if _is_turn(node):

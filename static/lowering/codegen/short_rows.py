@@ -62,7 +62,7 @@ from static.lowering.memory.overlapping_parts import FEWEST_ROWS as FEWEST_WITH_
 
 MOST_COLUMNS = 2 * LANES
 """Elements of a row that is written out: the code grows with them."""
-MOST_ITEMS = 200
+MOST_ITEMS = 640
 """Operations of all columns."""
 FEWEST_ROWS = LANES // 4
 """Rows of which half a vector is worth writing."""

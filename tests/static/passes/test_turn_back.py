@@ -12,13 +12,15 @@ TURNED = {
     "read twice": lambda x, w: (lambda y: y + y)(x.transpose(1, 2).sin()).transpose(1, 2),
     "of two": lambda x, w: (x.permute(2, 0, 1) * (x + 1).permute(2, 0, 1)).permute(1, 2, 0),
     "of a number": lambda x, w: (x.transpose(0, 1) * w.sum().expand(x.shape[1], x.shape[0], 6)).transpose(0, 1),
+    "of columns": lambda x, w: (x.transpose(1, 2) * w.sum((1, 2))).transpose(1, 2),
+    "an outer product": lambda x, w: x[0] + (w.sum((0, 1)).reshape(-1, 1) * w.sum((1, 2)) - w.sum()).T,
     "of a matrix": lambda x, w: (x[0].T / w.sum().reshape(1, 1)).T,
 }
 OTHERS = {
     "another order": lambda x, w: (x.permute(2, 0, 1) * 3).permute(0, 2, 1),
     "returned too": lambda x, w: (lambda y: (y, y.permute(1, 2, 0)))(x.permute(2, 0, 1) * 3),
     "read by a sum": lambda x, w: (lambda y: (y.sum(0), y.permute(1, 2, 0)))(x.permute(2, 0, 1) * 3),
-    "of columns": lambda x, w: (x.transpose(1, 2) * w.sum((1, 2))).transpose(1, 2),
+    "of a line and an array": lambda x, w: (w.sum((1, 2)).reshape(-1, 1) * x[0]).T,
     "of an array in its order": lambda x, w: (x.transpose(0, 1) * w).transpose(0, 1),
 }
 
