@@ -67,8 +67,14 @@ def results(f, leaves, cotangent):
     return [z.detach().numpy().tobytes() for z in (y, *grads)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("x", "w", "attrs"), CASES)
+@pytest.mark.parametrize(
+    ("x", "w", "attrs", "dtype"),
+    [
+        pytest.param(*case, dtype, marks=[pytest.mark.slow] * ((number + wide) % 2))
+        for number, case in enumerate(CASES)
+        for wide, dtype in enumerate(("float32", "float64"))
+    ],
+)
 def test_one_kernel_has_the_bits_of_whole_columns(x, w, attrs, dtype):
     leaves = [dynamic.tensor(rng.normal(size=size).astype(dtype), requires_grad=True) for size in (x, w)]
     cotangent = rng.normal(size=F.conv2d(*leaves, **attrs).shape).astype(dtype)
