@@ -39,6 +39,8 @@ def reduction(
     if kind == "sum" and (parts := channels(shape, dims)) is not None:
         return sum_of_channels([Let("t0", "x0")], "f", shape, parts, dtype, out_shape)
     if last - first + 1 != len(dims):
+        if not REDUCERS[kind].columns and 0 not in shape:
+            return None, _one_after_the_other(kind, shape, dtype, dims, out_shape)
         kept = tuple(i for i in range(len(shape)) if i not in dims)
         order = kept + dims
         shape, first, last = tuple(shape[i] for i in order), len(kept), len(shape) - 1
@@ -73,6 +75,20 @@ def reduction(
     if order is not None:
         return None, run
     return kernels.fixed(kernels.address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
+
+
+def _one_after_the_other(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any) -> Builtin:
+    """Extremes over dimensions apart from each other, in whose bits their order is not: over the last ones first."""
+    beside = next(i for i in range(len(dims) - 1, 0, -1) if dims[i - 1] + 1 != dims[i])
+    between = tuple([1 if i in dims[beside:] else n for i, n in enumerate(shape)])
+    _, inner = reduction(kind, shape, dtype, dims[beside:], between)
+    _, outer = reduction(kind, between, dtype, dims[:beside], out_shape)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        found = None if x.flags.c_contiguous else _as_it_lies(kind, x, dims, out_shape)
+        return outer(inner(x)) if found is None else found
+
+    return run
 
 
 @lru_cache(maxsize=256)

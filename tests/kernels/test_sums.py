@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-import dynamic  # noqa: F401  its ops name scalar functions
+import dynamic  # its ops name scalar functions, too
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays import sums
 from common.kernels.arrays.shared_parts import WHOLE
@@ -20,6 +20,7 @@ COLUMNS = [
     (1, 0, 3), (2, 1, 5), (3, 15, 2), (1, 16, 7), (1, 17, 7), (2, 100, 50), (1, 63, 1500), (1, 1000, 130),
     (4, 1024, 3), (2, 1025, 5), (1, 2500, 1030), (2, 5000, 1), (1, 1024 * 1024, 2), (1, 1024 * 1024 + 5, 3),
     (2, 3, 0), (0, 3, 2), (2, 0, 20), (2, 5, 8), (3, 17, 31), (1, 64, 33), (1, 1024, 16), (1, 1025, 16), (2, 100, 100),
+    (1, 70, 1024), (2, 45, 512), (1, 33, 2048), (1, 17, 4096), (1, 257, 256),  # rows share places of the caches
 ]  # fmt: skip
 
 
@@ -186,3 +187,31 @@ def test_rows_of_few_elements_have_the_bits_of_other_rows(kind, dtype, columns):
     assert run(getattr(sums, f"{kind}_rows_source")(np.dtype(dtype)), [x, wanted], (67, columns, WHOLE)) == 0
     assert_same_bits(found, wanted)
     assert run(source, [x[:0], found[:0]], (0, columns, WHOLE)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("layout", ["dense", "turned", "parts"])
+def test_extremes_over_dimensions_apart(dtype, layout):
+    """Of the first and the last dimensions, and others between which some stay: against numpy, zeros and nan too."""
+    rng = np.random.default_rng(0)
+    x = (
+        rng.choice([-0.0, 0.0, -1, np.nan], 360, p=[0.45, 0.1, 0.44, 0.01])
+        if dtype[0] == "f"
+        else rng.integers(-9, 9, 360)
+    )
+    x = x.astype(dtype).reshape(3, 4, 5, 6)
+    x = {"dense": x, "turned": x.transpose(3, 1, 0, 2), "parts": x[::2, :, 1:, ::-1]}[layout]
+    if dtype == "float64":
+        x = -x
+    for dims in ((0, 2), (0, 2, 3), (0, 1, 3), (1, 3), (0, 3)):
+        for name, join in (("amax", np.maximum), ("amin", np.minimum)):
+            kept = [i for i in range(4) if i not in dims]
+            found = np.asarray(getattr(dynamic.tensor(x), name)(dims))
+            rows = x.transpose(*kept, *dims).reshape(*found.shape, -1)
+            with np.errstate(invalid="ignore"):
+                assert np.array_equal(found, join.reduce(rows, -1), equal_nan=dtype[0] == "f"), (dims, name)
+            if dtype[0] == "f":
+                zeros = found == 0
+                signs = np.signbit(rows) & (rows == 0)
+                expected = ~((rows == 0) & ~signs).any(-1) if name == "amax" else signs.any(-1)
+                np.testing.assert_array_equal(np.signbit(found)[zeros], expected[zeros])
