@@ -18,6 +18,10 @@ from common.kernels.arrays.reducers import REDUCERS
 from common.kernels.arrays.shared_parts import PARTS, WHOLE
 
 
+_COLUMNS = 8
+"""Elements behind dimensions that are summed, and lie apart, from which on these are moved together, and they stay."""
+
+
 def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype in which a reduction with a result of `dtype` computes."""
     return dtype if REDUCERS[kind].columns else sums.extreme_dtype(dtype)
@@ -41,9 +45,10 @@ def reduction(
     if last - first + 1 != len(dims):
         if not REDUCERS[kind].columns and 0 not in shape:
             return None, _one_after_the_other(kind, shape, dtype, dims, out_shape)
-        kept = tuple(i for i in range(len(shape)) if i not in dims)
-        order = kept + dims
-        shape, first, last = tuple(shape[i] for i in order), len(kept), len(shape) - 1
+        behind = len(shape) if prod(shape[last + 1 :]) < _COLUMNS else last + 1  # few columns are turned into rows
+        before = tuple(i for i in range(len(shape)) if i not in dims and i < behind)
+        order = before + dims + tuple(range(behind, len(shape)))
+        shape, first, last = tuple(shape[i] for i in order), len(before), len(before) + len(dims) - 1
     batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
     by_rows = columns == 1 or rows == 0
     name = f"{kind}_rows" if by_rows else f"{kind}_cols"

@@ -215,3 +215,16 @@ def test_extremes_over_dimensions_apart(dtype, layout):
                 signs = np.signbit(rows) & (rows == 0)
                 expected = ~((rows == 0) & ~signs).any(-1) if name == "amax" else signs.any(-1)
                 np.testing.assert_array_equal(np.signbit(found)[zeros], expected[zeros])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dims", [(0, 2), (0, 3), (1, 3), (0, 1, 3), (0, 2, 3)])
+def test_sums_over_dimensions_apart(dtype, dims):
+    """The last dimensions may stay where they are: the order is that of the definition."""
+    rng = np.random.default_rng(0)
+    for shape in ((3, 5, 20, 33), (3, 4, 50, 7), (2, 70, 6, 8)):
+        x = (rng.standard_normal(shape) * 100).astype(dtype)
+        kept = [i for i in range(4) if i not in dims]
+        rows = x.transpose(*kept, *dims).reshape(*(shape[i] for i in kept), -1)
+        for given in (x, x.transpose(3, 2, 1, 0).copy().transpose(3, 2, 1, 0)):
+            assert_same_bits(np.asarray(dynamic.tensor(given).sum(dims)), sums.sum_oracle(rows))

@@ -1,5 +1,6 @@
 """Functions that move elements, against numpy's of the same meaning: in both engines, at several sizes of one trace."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -301,3 +302,17 @@ def test_numbers_of_arrays_made_at_once_are_those_of_a_trace(make):
     dynamic.manual_seed(3)
     traced = compiled(np.zeros(2))[1].numpy()
     assert (made.dtype, made.tobytes()) == (traced.dtype, traced.tobytes())
+
+
+def test_indices_of_triangles_are_numpys():
+    """Of matrices without elements too, beyond all diagonals, and of more rows than there are elements."""
+    for rows, columns in product((0, 1, 2, 7, 40), (0, 1, 3, 33)):
+        for offset in (-(10**25), -50, -6, -1, 0, 1, 7, 50, 10**25):
+            for name in ("tril_indices", "triu_indices"):
+                near = max(min(offset, 100), -100)
+                expected = np.array(getattr(np, name)(rows, near, columns)).reshape(2, -1)
+                for tw in (dynamic, static):
+                    found = np.asarray(getattr(tw, name)(rows, columns, offset))
+                    np.testing.assert_array_equal(found, expected, strict=True)
+    last = np.asarray(dynamic.tril_indices(10**12, 3, -(10**12) + 2))
+    np.testing.assert_array_equal(last, [[10**12 - 2, 10**12 - 1, 10**12 - 1], [0, 0, 1]])

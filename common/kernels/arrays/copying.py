@@ -276,6 +276,26 @@ def arange_source(dtype: Any, floats: bool = False) -> str:
 """
 
 
+def halves_source(dtype: Any) -> str:
+    """Return the kernel of numbers between two ends in float64, each half counted from its own, and converted once.
+
+    Buffer out. Args: how many, how many of the first half, and the bits of the ends and of the step.
+    """
+    name, target = _named(dtype)
+    return f"""def halves(bufs, args):
+    wide()
+    out = buffer(bufs, 0, {name})
+    first = float_of_bits(args[2])
+    last = float_of_bits(args[3])
+    step = float_of_bits(args[4])
+    for i in range(args[1]):
+        out[i] = {target}(first + to_float64(i) * step)
+    for i in range(args[1], args[0]):
+        out[i] = {target}(last - to_float64(args[0] - 1 - i) * step)
+    return 0
+"""
+
+
 def arange(dtype: Any, count: Any, start: Any, step: Any) -> NativeCall:
     """Count from `start` by `step`: in int64 if both are ints, else in float64."""
     if isinstance(start, float) or isinstance(step, float):

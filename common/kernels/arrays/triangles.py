@@ -1,4 +1,4 @@
-"""The kernel of `tril` and `triu`: one pass over the rows of matrices, each cut at its diagonal."""
+"""The kernels of `tril` and `triu`, and of indices of such elements: one pass over rows, each cut at its diagonal."""
 
 from __future__ import annotations
 
@@ -28,5 +28,28 @@ def triangle_source(dtype: Any, lower: bool) -> str:
             out[start + j] = x[start + j]
         for j in {cleared}:
             out[start + j] = zero
+    return 0
+"""
+
+
+def triangle_indices_source(lower: bool) -> str:
+    """Return the kernel that writes where the elements stand that a triangle of a matrix keeps.
+
+    Buffer out: rows and then columns of `count` elements, int64. Args: the first row and the end of those that have
+    any, columns, diagonal, count.
+    """
+    first, stop = ("0", "cut") if lower else ("cut", "columns")
+    return f"""def triangle_indices(bufs, args):
+    out = buffer(bufs, 0, int64)
+    columns = args[2]
+    count = args[4]
+    at = 0
+    for i in range(args[0], args[1]):
+        cut = min(max(i + args[3] + {int(lower)}, 0), columns)
+        width = {stop} - {first}
+        for j in range(width):
+            out[at + j] = i
+            out[count + at + j] = {first} + j
+        at += width
     return 0
 """

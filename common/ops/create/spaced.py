@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.allocation import refuse_beyond_memory
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import Dim
+from common.evaluate.kernels import compiled
+from common.kernels.arrays import copying, triangles
 from common.ops.create.creation import arange, arange_, known_sizes, made, of_usual_size
 from common.ops.math.arithmetic import pow
 from common.ops.math.cast import to
@@ -64,14 +67,9 @@ def _halves(start: Any, end: Any, steps: Any, dtype: np.dtype) -> Any:
     step = (last - first) / float(steps - 1)
     if step == 0 or not of_usual_size(step):
         return None
-    y = np.arange(steps, dtype=np.float64)
-    low, high = y[:half], y[half:]
-    low *= step
-    low += first
-    np.subtract(float(steps - 1), high, out=high)
-    high *= step
-    np.subtract(last, high, out=high)
-    return y.astype(dtype, copy=False)
+    y, bits = np.empty(steps, dtype), [copying.value_bits(x, float64) for x in (first, last, step)]
+    compiled(copying.halves_source(dtype), "halves")(y, steps, half, *bits)
+    return y
 
 
 def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
@@ -145,7 +143,7 @@ def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
     ------
     ShapeError, ArgumentError : a negative size, or something that is no int.
     """
-    return _indices(np.tril_indices, row, col, offset, "tril_indices", dtype)
+    return _indices(True, row, col, offset, "tril_indices", dtype)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
@@ -161,14 +159,30 @@ def triu_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
     ------
     ShapeError, ArgumentError : a negative size, or something that is no int.
     """
-    return _indices(np.triu_indices, row, col, offset, "triu_indices", dtype)
+    return _indices(False, row, col, offset, "triu_indices", dtype)
 
 
-def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str, dtype: Any) -> Any:
+def _indices(lower: bool, row: Any, col: Any, offset: Any, op: str, dtype: Any) -> Any:
     from common.tensor.create import lift
 
     rows, columns = (int(n) for n in known_sizes((row, col)))
-    return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), dtype_or(dtype, int64)))
+    diagonal = min(max(int(integer(offset, op, "offset")), -rows - 1), columns)
+    within = _within(rows, columns, diagonal + lower)
+    count = within if lower else rows * columns - within
+    refuse_beyond_memory(op, 16 * count)
+    found = np.empty((2, count), np.int64)
+    if count:
+        first, end = (max(0, -diagonal), rows) if lower else (0, min(rows, columns - diagonal))
+        kernel = compiled(triangles.triangle_indices_source(lower), "triangle_indices")
+        kernel(found, first, end, columns, diagonal, count)
+    return lift(found.astype(dtype_or(dtype, int64), copy=False))
+
+
+def _within(rows: int, columns: int, diagonal: int) -> int:
+    """The sum over all rows i of i + diagonal, cut to 0 ... columns."""
+    first = min(max(-diagonal, 0), rows)
+    whole = max(first, min(rows, columns - diagonal))
+    return (whole - first) * (first + whole - 1 + 2 * diagonal) // 2 + (rows - whole) * columns
 
 
 def range(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
