@@ -17,7 +17,6 @@ from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.reducers import REDUCERS
 from common.kernels.arrays.shared_parts import PARTS, WHOLE
 
-
 _COLUMNS = 8
 """Elements behind dimensions that are summed, and lie apart, from which on these are moved together, and they stay."""
 
