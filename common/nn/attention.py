@@ -8,11 +8,14 @@ from typing import Any
 from common.core.devices import on_cpu
 from common.core.dtypes import default_float
 from common.core.errors import ArgumentError
+from common.evaluate.specialise import remembered
 from common.nn import init
 from common.nn.layers import Linear
 from common.nn.module import Module
 from common.nn.multi_head import multi_head_attention_forward
 from common.tensor.leaf import Parameter
+
+_attend = remembered(multi_head_attention_forward)
 
 
 def glorot(shape: tuple[int, int], dtype: Any = None) -> Parameter:
@@ -142,10 +145,10 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.ndim == 3
         if turned:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = multi_head_attention_forward(
+        output, weights = _attend(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
             key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
-            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal,
+            self.k_proj_weight, self.v_proj_weight, None, None, average_attn_weights, is_causal,
         )  # fmt: skip
         return output.transpose(0, 1) if turned else output, weights

@@ -10,6 +10,7 @@ from common.control.iterate import scan
 from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
+from common.evaluate.specialise import remembered
 from common.nn import ctc_kernel
 from common.nn import functions as F
 from common.nn.ctc_kernel import NEVER
@@ -77,10 +78,9 @@ def ctc_loss(
     labels = _lengths(target_lengths, batch, "target_lengths", targets.shape[-1])
     if targets.ndim != 2 or not (same(targets.shape[0], batch) or targets.shape[0] == batch):
         raise ShapeError(f"ctc_loss(): expected targets (batch, length) for batch {batch}, got {tuple(targets.shape)}")
-    p = F.where((along(x.shape[0], 1) < frames).unsqueeze(2), F.exp(x), 0)
+    p = _shares(x, frames)
     total = _log_probability(F.clamp(x, min=NEVER), targets.to(np.int64), frames, labels, blank)
-    total = total - F.sum(p - p.detach(), (0, 2))  # 0, with the gradient that is said above
-    losses = F.where(total < NEVER / 2, 0.0 if zero_infinity else float("inf"), -total)
+    losses = _told(total, p, bool(zero_infinity))
     if reduction == "mean":
         return F.mean(losses / F.clamp(labels, min=1).to(losses.dtype))
     if reduction == "sum":
@@ -88,8 +88,22 @@ def ctc_loss(
     return losses if batched else losses[0]
 
 
-def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int) -> Any:
-    """The logarithm of the probability of each target, (batch,); see `ctc_loss`."""
+@remembered
+def _shares(x: Any, frames: Any) -> Any:
+    """Probabilities of the frames that count."""
+    return F.where((along(x.shape[0], 1) < frames).unsqueeze(2), F.exp(x), 0)
+
+
+@remembered
+def _told(total: Any, p: Any, zero_infinity: bool) -> Any:
+    """Losses, and 0 with the gradient that `ctc_loss` says."""
+    total = total - F.sum(p - p.detach(), (0, 2))
+    return F.where(total < NEVER / 2, 0.0 if zero_infinity else float("inf"), -total)
+
+
+@remembered
+def _states(x: Any, targets: Any, labels: Any, blank: int) -> tuple[Any, Any, Any]:
+    """What states emit in each frame, whether they may follow the last but one, and the state before all frames."""
     time, batch, _ = x.shape
     length = targets.shape[1]
     known = along(length, 0) < labels.unsqueeze(1)
@@ -98,10 +112,26 @@ def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int)
     # blank, label, blank, ..., label, blank: the states that an alignment goes through
     states = F.pad(F.reshape(F.stack((between, safe), 2), (batch, 2 * length)), (0, 1), value=blank)
     count = 2 * length + 1
-    skips = F.ne(states, F.pad(states, (2, 0), value=blank)[:, :count])  # past a blank, to another label
+    skips = F.ne(states, F.narrow(F.pad(states, (2, 0), value=blank), 1, 0, count))  # past a blank, to another label
     emitted = F.gather(x, 2, F.expand(states.unsqueeze(0), (time, batch, count)))
     place = along(count, 0)
-    start = F.where(F.eq(place, 0), 0.0, NEVER).to(x.dtype) + F.zeros_like(emitted[0])
+    start = F.where(F.eq(place, 0), 0.0, NEVER).to(x.dtype) + F.zeros_like(F.select(emitted, 0, 0))
+    return emitted, skips, start
+
+
+@remembered
+def _ended(last: Any, labels: Any) -> Any:
+    """The logarithm of the probability of the two states in which an alignment may end."""
+    ends = F.gather(last, 1, (2 * labels).unsqueeze(1))
+    before = F.gather(last, 1, F.clamp(2 * labels - 1, min=0).unsqueeze(1))
+    before = F.where((labels > 0).unsqueeze(1), before, NEVER)
+    return F.logsumexp(F.cat((ends, before), 1), 1)
+
+
+def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int) -> Any:
+    """The logarithm of the probability of each target, (batch,); see `ctc_loss`."""
+    emitted, skips, start = _states(x, targets, labels, blank)
+    time, _, count = emitted.shape
     # before the first frame: as if in a blank, from which the first blank and the first label are reached
 
     def step(reached: Any, row: Any) -> Any:
@@ -116,10 +146,7 @@ def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int)
 
     one_kernel = ctc_kernel.is_one_kernel(emitted, skips, frames, start)
     last = ctc_kernel.last_reached(emitted, skips, frames, start, run) if one_kernel else run(emitted)
-    ends = F.gather(last, 1, (2 * labels).unsqueeze(1))
-    before = F.gather(last, 1, F.clamp(2 * labels - 1, min=0).unsqueeze(1))
-    before = F.where((labels > 0).unsqueeze(1), before, NEVER)
-    return F.logsumexp(F.cat((ends, before), 1), 1)
+    return _ended(last, labels)
 
 
 def _in_rows(targets: Any, lengths: Any) -> tuple[Any, Any]:

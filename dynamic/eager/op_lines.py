@@ -137,9 +137,12 @@ class OpLine(Interpretation):
 
     def function(self, result: Any) -> tuple[str, dict[str, Any]]:
         """The text of a function that applies the ops, and what it names."""
-        parts = result if isinstance(result, tuple) else (result,)
-        if not all(type(x) is StandIn and x.line is self for x in parts):
+        whole = result if isinstance(result, tuple) else (result,)
+        parts = [x for x in whole if x is not None]
+        if not parts or not all(type(x) is StandIn and x.line is self for x in parts):
             raise MoreThanFormsError
+        listed = ", ".join("None" if x is None else x.name for x in whole)
+        given = f"return made(({listed},))" if isinstance(result, tuple) else f"return {listed}"
         scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
         lines = [f"def line({', '.join(x.name for x in self.operands if type(x) is StandIn)}):"]
         if self.writes:
@@ -151,7 +154,7 @@ class OpLine(Interpretation):
             scope |= {f"op{at}": op, f"a{at}": attrs}
             scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not StandIn}
         if not self.is_one_op(result):
-            lines += self.unrecorded(parts, isinstance(result, tuple), scope)
+            lines += self.unrecorded(parts, given, scope)
         for at, (_, _, attrs, nodes, names) in enumerate(self.steps):
             lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(self.given(at))},), a{at})")
             for i, (name, node) in enumerate(zip(names, nodes, strict=True)):
@@ -159,11 +162,7 @@ class OpLine(Interpretation):
                     scope[f"n{at}_{i}"] = known_attrs(node.attrs.node_name) if not node.attrs else node.attrs
                     lines.append(f"    if {name}.grad_fn is not None: {name}.grad_fn.attrs = n{at}_{i}")
             lines += [f"    {x} = None" for x in self.done_with(at, parts)]
-        names = [x.name for x in parts]
-        lines += [f"    {x}.copy_({y})" for x, y in self.writes.items()]
-        lines.append(
-            f"    return made(({', '.join(names)},))" if isinstance(result, tuple) else f"    return {names[0]}"
-        )
+        lines += [*(f"    {x}.copy_({y})" for x, y in self.writes.items()), f"    {given}"]
         return "\n".join(lines), scope
 
     def is_one_op(self, result: Any) -> bool:
@@ -174,7 +173,7 @@ class OpLine(Interpretation):
             return False
         _, _, attrs, nodes, names = self.steps[0]
         parts = result if type(result) is tuple else (result,)
-        if [x.name for x in parts] != names or (type(result) is tuple) != (len(names) > 1):
+        if None in parts or [x.name for x in parts] != names or (type(result) is tuple) != (len(names) > 1):
             return False
         return all(node.attrs is attrs for node in nodes)
 
@@ -203,10 +202,14 @@ class OpLine(Interpretation):
         operands = self.steps[at][1]
         return [x.name if type(x) is StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
 
-    def unrecorded(self, parts: Sequence[StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
+    def unrecorded(self, parts: Sequence[StandIn], given: str, scope: dict[str, Any]) -> list[str]:
         """Text that applies the ops to arrays, for calls that record nothing; the caller's views are made of tensors.
 
         An exception there is dropped: the recorded way that follows raises it again, with its reason.
+
+        Parameters
+        ----------
+        given : the statement that returns.
         """
         shown = {x.removesuffix(_DETACHED) for x in (*(x.name for x in parts), *self.writes.values())}
         for at in reversed(range(len(self.steps))):
@@ -219,10 +222,8 @@ class OpLine(Interpretation):
         wanted = " or ".join(f"{x}._requires_grad" for x in operands)
         lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
         inner = self.straight(shown, scope) or self.one_by_one(shown, parts, scope)
-        results = [x.name for x in parts]
         lines += [*(f"        {line}" for line in inner), "    except Exception: pass", "    else:"]
-        lines += [f"        {x}.copy_({y})" for x, y in self.writes.items()]
-        lines.append(f"        return made(({', '.join(results)},))" if several else f"        return {results[0]}")
+        lines += [*(f"        {x}.copy_({y})" for x, y in self.writes.items()), f"        {given}"]
         return [f"    {line}" for line in lines]
 
     def may_show(self, at: int) -> bool:
