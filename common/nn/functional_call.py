@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from common.core import mode
 from common.core.errors import ArgumentError, StateError
 from common.core.switching import Change, switching
 from common.ops.shape.cat import stack
+from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
 Places = dict[str, tuple[dict[str, Any], str]]
@@ -28,11 +30,12 @@ def functional_call(
     Parameters
     ----------
     module : its own are back in their places afterwards, whatever happens. Meanwhile no other thread may call it.
-    parameter_and_buffer_dicts : tensors by qualified name, or a sequence of such dictionaries.
+    parameter_and_buffer_dicts : tensors by qualified name, or a sequence of such dictionaries. Names may be those of
+        tensors that are plain attributes, too. What the module assigns to a name stands in the dictionary afterwards.
     args : the arguments, a tuple; or one that is no tuple.
     kwargs : its keyword arguments.
     tie_weights : a parameter of several names is replaced under all of them, if one is given.
-    strict : refuse missing and unknown names; unknown ones are ignored otherwise, as in PyTorch.
+    strict : refuse missing and unknown names.
 
     Returns
     -------
@@ -56,8 +59,19 @@ def functional_call(
     """
     given = _merged(parameter_and_buffer_dicts)
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*positional, **(kwargs or {}))
+    places = _places(module)
+    chosen = _chosen(places, given, tie_weights, strict)
+    if not strict:
+        others = _other_places(module, [name for name in given if name not in places])
+        places, chosen = places | others, chosen | {name: lift(given[name]) for name in others}
+    with _replaced(places, chosen):
+        result = module(*positional, **(kwargs or {}))
+        if isinstance(parameter_and_buffer_dicts, dict) and mode.current_trace() is None:
+            for name in given.keys() & places.keys():  # what the module has put in a tensor's place is its new state
+                table, last = places[name]
+                if table.get(last, chosen[name]) is not chosen[name]:
+                    parameter_and_buffer_dicts[name] = table[last]
+        return result
 
 
 def _merged(dicts: Any) -> dict[str, Any]:
@@ -75,10 +89,8 @@ def _merged(dicts: Any) -> dict[str, Any]:
     return {name: x for d in dicts for name, x in d.items()}
 
 
-@switching
-def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: bool) -> Change:
-    """A context in which tensors stand in the places of a module's parameters and buffers."""
-    places = _places(module)
+def _chosen(places: Places, given: Mapping[str, Any], tie_weights: bool, strict: bool) -> dict[str, Any]:
+    """The tensors that are to stand in the places of a module's parameters and buffers, by name."""
     unexpected = [name for name in given if name not in places]
     if strict and unexpected:
         raise StateError(f"Error(s) in functional_call: unexpected key(s): {unexpected}")
@@ -88,12 +100,31 @@ def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: 
     missing = [name for name in places if name not in chosen]
     if strict and missing:
         raise StateError(f"Error(s) in functional_call: missing key(s): {missing}")
-    own = {name: places[name][0][places[name][1]] for name in chosen}
-    on, off = (
-        tuple(partial(dict.__setitem__, *places[name], x) for name, x in tensors.items())  # which no signal divides
-        for tensors in (chosen, own)
-    )
-    return Change(on, off)
+    return chosen
+
+
+@switching
+def _replaced(places: Places, chosen: Mapping[str, Any]) -> Change:
+    """A context in which tensors stand in the places of a module's own."""
+    on, off = [], []
+    for name, x in chosen.items():  # steps that no signal divides
+        table, last = places[name]
+        on.append(partial(dict.__setitem__, table, last, x))
+        off.append(partial(dict.__setitem__, table, last, table[last]) if last in table else partial(table.pop, last))
+    return Change(tuple(on), tuple(off))
+
+
+def _other_places(module: Any, names: Sequence[str]) -> Places:
+    """Where tensors stand, or may, that are neither parameters nor buffers, but attributes of a module."""
+    found: Places = {}
+    modules = dict(module.named_modules(remove_duplicate=False)) if names else {}
+    for name in names:
+        path, _, last = name.rpartition(".")
+        if (m := modules.get(path)) is not None:
+            table = m.__dict__
+            if isinstance(table[last], TensorBase) if last in table else not hasattr(m, last):
+                found[name] = (table, last)
+    return found
 
 
 def _places(module: Any) -> Places:

@@ -57,7 +57,7 @@ MODES = {
     "control_dependencies": lambda: GRAPH.control_dependencies([FIRST]),
     "fork_rng": tw.random.fork_rng,
     "cached": tw.nn.utils.parametrize.cached,
-    "replaced parameters": lambda: functional_call._replaced(LINEAR, {"bias": tw.zeros(1)}, True, False),
+    "replaced parameters": lambda: functional_call._replaced(functional_call._places(LINEAR), {"bias": tw.zeros(1)}),
     "collecting_later": garbage.collecting_later,
     "a function in a function": inlining,
 }

@@ -93,3 +93,25 @@ def stacked_modules(tw):
     x = tw.ones(1, 1)
     y = tw.func.vmap(lambda p: tw.func.functional_call(models[0], p, (x,)))(params)
     assert y.tolist() == [m(x).tolist() for m in models]
+
+
+def attributes_and_what_a_module_assigns(tw):
+    class Counts(tw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", tw.zeros(1))
+            self.scale = tw.ones(2)
+
+        def forward(self, x, *, shift=0):
+            self.count = self.count + 1
+            extra = self.extra if hasattr(self, "extra") else 0
+            return x * self.scale + shift + extra
+
+    m, count = Counts(), tw.tensor([2.0])
+    state = {"count": count, "scale": tw.tensor([2.0, 3.0])}
+    y = tw.func.functional_call(m, state, tw.ones(2), {"shift": 1})
+    assert y.tolist() == [3.0, 4.0]
+    assert (state["count"].item(), count.item(), m.count.item(), m.scale.tolist()) == (3.0, 2.0, 0.0, [1.0, 1.0])
+    assert tw.func.functional_call(m, {"extra": tw.tensor(5.0)}, tw.ones(2)).tolist() == [6.0, 6.0]
+    assert not hasattr(m, "extra")
+    assert m.count.item() == 1

@@ -130,3 +130,13 @@ def outer_products_of_two_dtypes(tw):
     assert tw.einsum("i,i->i", t[:2], frequencies).tolist() == [0.0, 0.25]
     with pytest.raises(RuntimeError, match=r"dtype|scalar type"):
         tw.einsum("i,i->", t[:2], frequencies)
+
+
+def empty_indices_of_another_rank_change_nothing(tw):
+    none, src = tw.tensor([], dtype=tw.int64), tw.full((2, 2), 3.0)
+    for write in (lambda d: tw.scatter(d, 0, none, src), lambda d: d.scatter_(0, none, src),
+                  lambda d: d.scatter_(0, none, 1.0), lambda d: d.scatter_(0, none, 2.0, reduce="multiply"),
+                  lambda d: d.scatter_add_(0, none, src), lambda d: tw.scatter_add(d, 1, none, src),
+                  lambda d: d.scatter_reduce(0, none, src, "sum"),
+                  lambda d: d.scatter_reduce_(1, none, src, "mean", include_self=False)):  # fmt: skip
+        assert write(tw.ones(2, 2)).tolist() == [[1.0, 1.0], [1.0, 1.0]]

@@ -26,6 +26,15 @@ def row(x: Any) -> Any:
     return reshape(x, 1) if getattr(x, "ndim", None) == 0 else x
 
 
+def of_rank(index: Any, x: Any) -> Any:
+    """An index without elements in the rank of `x`, where PyTorch overlooks the rank; others as is."""
+    from common.ops.shape.view import reshape
+
+    if index.ndim == x.ndim or not any(isinstance(n, int) and n == 0 for n in index.shape):
+        return index
+    return reshape(index, (0,) * x.ndim)
+
+
 def require_index(op: str, index: Any) -> None:
     """Refuse what is not int64 or int32.
 
@@ -197,7 +206,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     ------
     IndexRangeError : an index outside the dimension.
     DTypeError : `index` is not int64 or int32, or src has another dtype than x.
-    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
+    ShapeError : the ranks differ, unless `index` is empty, or `index` is larger than `x` or `src`.
 
     Examples
     --------
@@ -215,6 +224,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     axis = normalize_dim(dim, x.ndim, "scatter_add")
     if x.ndim == 0:
         return reshape(scatter_add(row(x), 0, row(index), row(src)), ())
+    index = of_rank(index, x)
     for name, other in (("self", x), ("src", src)):
         if index.ndim != other.ndim:
             raise ShapeError(

@@ -21,7 +21,7 @@ from common.core.spec import numel
 from common.core.unbroadcast import reshaped
 from common.ops.index.advanced_keys import along, integers, neighbours, take_apart
 from common.ops.index.coordinates import family, index_get
-from common.ops.index.gather import gather, require_index, row, whole_index
+from common.ops.index.gather import gather, of_rank, require_index, row, whole_index
 from common.ops.index.written_values import at_indices, number_like, same_dtype
 from common.ops.math.compare import lt, where
 from common.ops.shape.slices import narrow
@@ -314,7 +314,7 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     require_index("scatter", index)
     if (src is None) is (value is None):
         raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
-    axis = normalize_dim(dim, x.ndim, "scatter")
+    axis, index = normalize_dim(dim, x.ndim, "scatter"), of_rank(index, x)
     number = value is not None or not isinstance(src, (TensorBase, np.ndarray))
     if number:
         check_scattered("scatter", x, axis, index)

@@ -13,10 +13,9 @@ from common.core.int_arguments import normalize_dim
 from common.core.unbroadcast import reshaped
 from common.ops.create.like import full_like
 from common.ops.index.coordinates import family
-from common.ops.index.gather import require_index, row, scatter_add
+from common.ops.index.gather import of_rank, require_index, row, scatter_add
 from common.ops.index.put import all_indices, check_scattered, check_slices, put_scattered
 from common.ops.index.written_values import number_like, of_dtype, same_dtype
-from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min
 from common.ops.math.division import floor_divide
 from common.ops.shape.view import expand, reshape
@@ -66,6 +65,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         return reshape(scatter_reduce(row(x), dim, row(index), row(src), reduce, include_self=include_self), ())
     axis = normalize_dim(dim, x.ndim, "scatter_reduce")
     require_index("scatter_reduce", index)
+    index = of_rank(index, x)
     src = check_scattered("scatter_reduce", x, axis, index, src)
     same_dtype("scatter_reduce", x, src)
     if x.dtype.kind == "b" and reduce != "mean":
@@ -120,10 +120,9 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
             raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
         number = src if value is None else value
         if not hasattr(number, "ndim") or number.ndim == 0:
+            index = of_rank(index, x)
             src = expand(reshape(number_like(number, x, "scatter"), (1,) * index.ndim), index.shape)
         return scatter_reduce(x, dim, index, src, _OLDER[reduce])
-    if index.ndim != x.ndim and 0 in index.shape:
-        return clone(x)
     return put_scattered(x, dim, index, src, value).on(x)
 
 
