@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,7 @@ def test_what_runs_first_is_understood_by_old_pythons(name):
                                  for alias in node.names}  # fmt: skip
 
 
+@cache
 def old_pythons():
     """The oldest and the newest Python before 3.11 of those that this machine has."""
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
