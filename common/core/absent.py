@@ -155,7 +155,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (_NO_GPU,
      "cuda* cudnn* miopen_* mtia xpu ipu hip "
      "is_vulkan* Stream Event get_device_module "
-     "record_stream AcceleratorError DeviceObjType StreamObjType DeviceType to_empty "
+     "record_stream AcceleratorError DeviceObjType StreamObjType DeviceType "
      "*vulkan* "
      "swizzle* to_mkldnn mkldnn_* kineto_available *cudagraph*"),
     ("there is no quantisation; compute in float32",
@@ -237,7 +237,7 @@ OF_PROGRAMS = dict.fromkeys(
 )
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
-    "bfloat16", "compile", "half", "ipu", "mtia", "set_submodule", "to_empty", "xpu", *OF_PROGRAMS,
+    "bfloat16", "compile", "half", "ipu", "mtia", "set_submodule", "xpu", *OF_PROGRAMS,
 )  # fmt: skip
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 

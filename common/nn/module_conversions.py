@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from common.core.devices import on_cpu
 from common.core.dtypes import SUPPORTED, unsupported
 from common.core.errors import DeviceError, DTypeError
 from common.methods.conversions import target_of
@@ -27,6 +28,16 @@ class Convertible(HoldsFunctions):
 
         def modules(self) -> Iterator[Any]:
             """See `Module`."""
+
+    def to_empty(self: C, *, device: Any = None, recurse: bool = True) -> C:
+        """Give all parameters and buffers memory on a device, which here is the CPU, where they have it.
+
+        Raises
+        ------
+        DeviceError : another device.
+        """
+        on_cpu(device, "Module.to_empty")
+        return self
 
     def to(
         self: C,

@@ -140,3 +140,12 @@ def empty_indices_of_another_rank_change_nothing(tw):
                   lambda d: d.scatter_reduce(0, none, src, "sum"),
                   lambda d: d.scatter_reduce_(1, none, src, "mean", include_self=False)):  # fmt: skip
         assert write(tw.ones(2, 2)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def nothing_to_solve_and_nothing_to_move(tw):
+    a = tw.tensor([[4.0, 2.0], [2.0, 3.0], [1.0, 0.0]])
+    for driver in ("gels", "gelsy"):
+        assert tw.linalg.lstsq(a, tw.zeros(3, 0), driver=driver).solution.shape == (2, 0)
+    layer = tw.nn.Linear(2, 3)
+    assert layer.to_empty(device="cpu") is layer
+    assert layer.weight.shape == (3, 2)

@@ -378,14 +378,15 @@ def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, 
     """Least-squares solutions of the smallest norm, and ranks."""
     from common.kernels.linalg.least_squares import solver
 
-    m, n = a.shape[-2:]
+    m, n, columns = *a.shape[-2:], b.shape[-1]
+    b = b if columns else np.zeros((*b.shape[:-1], 1), b.dtype)  # LAPACK takes one column at least
     found, rank = np.zeros((*a.shape[:-2], n, b.shape[-1]), a.dtype), np.zeros(a.shape[:-2], np.int64)
     cut = float(np.finfo(a.dtype).eps * max(m, n)) if rcond is None else rcond
     if a.size:
         solve = solver(driver, a, b, cut)
         for i in each_item(rank.shape):
             found[i], rank[i] = solve(_fortran(a[i]), b[i])
-    return found, rank
+    return found if columns else np.empty((*found.shape[:-1], 0), a.dtype), rank
 
 
 def matrix_exp(a: Array) -> Array:
