@@ -72,8 +72,8 @@ def _each(x: Array, compute: Callable[[Array], tuple[Any, ...]], user: str) -> t
         *results, info = compute(_fortran(x[i]))
         check_convergence(info > 0, user)
         found.append(results)
-    made = [np.stack(results) for results in zip(*found, strict=True)]
-    return tuple([np.ascontiguousarray(y.reshape(*x.shape[:-2], *y.shape[1:])) for y in made])
+    made = [np.stack(y).reshape(*x.shape[:-2], *y[0].shape) if x.ndim > 2 else y[0] for y in zip(*found, strict=True)]
+    return tuple([np.ascontiguousarray(y) for y in made])
 
 
 def cholesky(a: Array, user: str) -> tuple[Array, Array]:
@@ -230,8 +230,9 @@ def _orthogonal(x: Array, count: int) -> tuple[Array, Array]:
     packed, tau, _, _ = _routine("geqrf", x.dtype)(x, lwork=_BLOCK * n)
     columns = np.zeros((m, count), x.dtype, order="F")
     columns[:, : min(n, count)] = packed[:, :count]
-    q = _routine("orgqr", x.dtype)(columns, tau, lwork=_BLOCK * count, overwrite_a=1)[0]
-    return q, np.triu(packed[:count])
+    for j in range(min(count, n)):
+        packed[j + 1 :, j] = 0
+    return _routine("orgqr", x.dtype)(columns, tau, lwork=_BLOCK * count, overwrite_a=1)[0], packed[:count]
 
 
 def geqrf(a: Array) -> tuple[Array, Array]:
@@ -343,8 +344,8 @@ def ldl(a: Array) -> tuple[Array, Array, Array]:
         sytrf = _routine("sytrf", a.dtype)
         for i in each_item(info.shape):
             found, places, info[i] = sytrf(_fortran(a[i]), lower=1)
-            packed[i], pivots[i] = np.tril(found), places
-    return packed, pivots, info
+            packed[i], pivots[i] = found, places
+    return np.tril(packed), pivots, info
 
 
 def ldl_solve(packed: Array, pivots: Array, b: Array) -> Array:
