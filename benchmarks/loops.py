@@ -103,6 +103,26 @@ def cofactors(tw: Any, a: Any, b: Any) -> Any:
     return ((x * b[:, 0] + y * b[:, 1] + z * b[:, 2]) / (m[:, 0, 0] * x + m[:, 0, 1] * y + m[:, 0, 2] * z + 1)).sum()
 
 
+def wavelet(tw: Any, x: Any) -> Any:
+    """Return the sum of the fourth powers of the coefficients of Haar's wavelet, of three levels."""
+    total = 0
+    for _ in range(3):
+        x, rest = (x[:, 0::2] + x[:, 1::2]) * 0.5, x[:, 0::2] - x[:, 1::2]
+        total = total + (rest**4).sum()
+    return total + (x**4).sum()
+
+
+def bases(tw: Any, a: Any) -> Any:
+    """Return the sum of squared elements of the orthogonal bases that Gram and Schmidt's steps make of matrices."""
+    found: list[Any] = []
+    for column in range(a.shape[2]):
+        v = a[:, :, column]
+        for u in found:
+            v = v - (u * v).sum(1)[:, None] * u
+        found.append(v / ((v * v).sum(1)[:, None] + 0.1) ** 0.5)
+    return sum((v * v).sum() for v in found)
+
+
 def filtered(tw: Any, observed: Any, step: Any) -> Any:
     """Return the sum of the squared states of a Kalman filter of two numbers."""
     eye = tw.eye(2)
@@ -135,6 +155,8 @@ PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
     "largest of 4000 sets of 9 vectors of 4": (set_maxima, ((4000, 9, 4), (4000, 1, 4))),
     "Mahalanobis distances of 2000 points of 4": (distances, ((2000, 4), (2000, 4, 4))),
     "2000 systems of 3 equations by cofactors": (cofactors, ((2000, 3, 3), (2000, 3))),
+    "Haar wavelet of 25,000 x 8": (wavelet, ((25_000, 8),)),
+    "orthogonal bases of 5000 triples of vectors": (bases, ((5000, 3, 3),)),
     "Kalman filter of 2 numbers, 1000 steps": (filtered, ((1000, 2), (2, 2))),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from common.core.dispatch import apply
 from common.core.dtypes import bool_
 from common.core.op import Op
-from common.core.python_numbers import is_foreign, taken
+from common.core.python_numbers import OF_NUMPY, is_foreign, taken
 from common.core.sizes import Dim
 
 _BINARY = {
@@ -71,9 +71,9 @@ def _unary(op: Op) -> Callable[[Any], Any]:
 
 
 def as_operand(x: Any) -> Any:
-    """A numpy scalar as a 0-d array; a symbolic size as the number it stands for; anything else as it is."""
+    """A numpy scalar as a number of Python's; a symbolic size as the number it stands for; others as they are."""
     if isinstance(x, np.generic):
-        return np.asarray(x)
+        return x.item() if type(x) in OF_NUMPY else np.asarray(x)
     if isinstance(x, Dim):
         return x.scope.constant(x)
     return taken(x) if not isinstance(x, _USUAL) and is_foreign(x) else x

@@ -48,12 +48,19 @@ def weak(x: Any) -> Any:
     return Number(x) if kind is float else Int(x) if kind is int else x
 
 
-WEAK = frozenset((Number, Int))
+OF_NUMPY = frozenset(np.dtype(code).type for code in ("?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"))
+WEAK = frozenset((Number, Int)) | OF_NUMPY
+"""Types of numbers that pass for Python's beside a tensor: those of rules, and numpy's scalars, as in PyTorch."""
 
 
 def plain(operands: Sequence[Any]) -> Sequence[Any]:
     """Operands with Python's own numbers in the place of weak ones, beside a tensor or value, where they are equal."""
-    return tuple([float(x) if type(x) is Number else int(x) if type(x) is Int else x for x in operands])
+    return tuple([_plain(x) if type(x) in WEAK else x for x in operands])
+
+
+def _plain(x: Any) -> Any:
+    kind = type(x)
+    return float(x) if kind is Number else int(x) if kind is Int else x.item()
 
 
 def _exact(name: str) -> Callable[[Number, Any], Any]:

@@ -40,8 +40,7 @@ def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
     """Operands of an elementwise op in the dtype in which it computes; numbers stay weak."""
     if op.attrs:
         return operands
-    # a numpy scalar is an array here, though it passes for a Python number; arrays may be in another byte order
-    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else x for x in operands]
+    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else x for x in operands]  # native byte order
     targets = _cast_targets(op, tuple(_tier(x) for x in operands))
     if targets is None:
         return operands

@@ -151,6 +151,15 @@ PROGRAMS = {
         lambda x: (x[: np.int64(9) // x.shape[1]], x * (np.float64(0.3) / x.shape[0]), x * np.maximum(x.shape[0], 2)),
         X,
     ),
+    "numpy's scalars": (
+        lambda x, i: [
+            (y * s, s + y, y / s, y < s)
+            for y in (x, i, x.sum(), i > 2)
+            for s in (np.float64(0.1), np.float32(0.1), np.float16(0.5), np.int64(3), np.int32(3))
+        ],
+        X,
+        IDS,
+    ),
     "a quotient as text": (lambda x: x * float(f"{x.shape[1] / 7:.3f}"), X),
     "sizes as numbers": (
         lambda x: (x * abs(x.shape[0] - 9), x * +x.shape[1], x * (x.shape[0] // 3.0 + 7.5 % x.shape[0])),
