@@ -10,7 +10,7 @@ from common.kernels.arrays.arg_extremes import position_oracle
 from tests.helpers.proofs import rotated
 
 DTYPES = ["float32", "float64", "int64", "int8", "bool"]
-FORMS = [(name, columns) for name in ("max", "min") for columns in (1, 2, 31, 33, 1025)]
+FORMS = [(name, columns) for name in ("max", "min") for columns in (1, 2, 5, 8, 9, 31, 33, 1025)]
 
 
 @pytest.mark.parametrize(("form", "dtype"), rotated(FORMS, DTYPES))
@@ -41,6 +41,15 @@ def test_positions_are_those_of_the_definition(form, dtype):
     if x.dtype.kind == "f":  # amax and max(dim) give the same bits: +0 above -0
         assert np.array_equal(np.asarray(getattr(static, f"a{name}")(x, 1)).view(f"i{x.itemsize}") * (values == values),
                               values.view(f"i{x.itemsize}") * (values == values))  # fmt: skip
+
+
+def test_what_is_compiled_for_a_few_columns_serves_any_number():
+    rng = np.random.default_rng(0)
+    compiled = static.function(lambda x: (static.argmax(x, 1), static.argmin(x, 1)))
+    for columns in (5, 2, 6, 8, 40, 1025, 5):
+        x = rng.integers(-3, 4, (50, columns)).astype(np.float32)
+        for found, name in zip(compiled(x), ("max", "min"), strict=True):
+            assert np.array_equal(found, position_oracle(x, name))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])

@@ -15,6 +15,7 @@ from common.core.errors import ArgumentError, EmptyError
 from common.core.int_arguments import flag, integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.return_types import values_and_indices
+from common.core.sizes import hint
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import kernel
@@ -40,7 +41,8 @@ def _position_op(name: str) -> Op:
         if type(columns) is int and columns == 1:
             kind = f"arg{name}_rows"
             scratch = arg_extremes.short_rows(x.dtype)[1]
-            return [NativeCall(getattr(arg_extremes, f"{kind}_source")(x.dtype), kind, (batch, rows), scratch=scratch)]
+            source = getattr(arg_extremes, f"{kind}_source")(x.dtype, hint(rows))
+            return [NativeCall(source, kind, (batch, rows), scratch=scratch)]
         kind = f"arg{name}_cols"
         source = getattr(arg_extremes, f"{kind}_source")(x.dtype)
         return [NativeCall(source, kind, (batch, rows, columns), scratch=arg_extremes.KEYS)]
