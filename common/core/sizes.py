@@ -8,6 +8,7 @@ decides by the hint and records a *guard*: later calls with other sizes reuse th
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -152,12 +153,6 @@ class Dim:
             return NotImplemented
         return self._decide("==", self, other)
 
-    def __ne__(self, other: object) -> bool:
-        other = _size(other)
-        if not isinstance(other, (Dim, int)):
-            return NotImplemented
-        return not self._decide("==", self, other)
-
     def __lt__(self, other: Any) -> bool:
         return self._decide("<", self, other)
 
@@ -187,25 +182,30 @@ class Dim:
     def __format__(self, spec: str) -> str:
         return format(int(self), spec) if spec else str(self)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The size in this call, as numpy asks for it: ``np.arange(n)`` has ints."""
+        return np.array(int(self), dtype)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Answer numpy's operators of sizes by sizes, and what needs a number by the one of this call."""
-        arrays = any(isinstance(x, np.ndarray) and x.ndim for x in inputs)
-        if arrays or method != "__call__" or ufunc.__name__ not in _OPERATORS:
-            inputs = tuple(int(x) if isinstance(x, Dim) else x for x in inputs)
-        else:
-            inputs = tuple(np.array(x.item() if isinstance(x, (np.generic, np.ndarray)) else x, object) for x in inputs)
-        return getattr(ufunc, method)(*inputs, **options)
+        if any(hasattr(type(x), "__op_priority__") for x in inputs):
+            return NotImplemented
+        own = _OPERATORS.get(ufunc.__name__) if method == "__call__" and not options else None
+        if own is not None and all(isinstance(x, _NUMBERS) for x in inputs):
+            return own(*(x.item() if isinstance(x, np.generic) else x for x in inputs))
+        return getattr(ufunc, method)(*(int(x) if isinstance(x, Dim) else x for x in inputs), **options)
 
     def __repr__(self) -> str:
         """The size in this call, as messages say it; `named` tells where it comes from."""
         return str(self.hint)
 
 
-_OPERATORS = {
-    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "negative", "positive", "absolute",
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum",
-}  # fmt: skip
-"""Functions of numpy that are Python's operators of its objects."""
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": op.add, "subtract": op.sub, "multiply": op.mul, "divide": op.truediv, "floor_divide": op.floordiv,
+    "remainder": op.mod, "power": op.pow, "negative": op.neg, "positive": op.pos, "absolute": abs, "maximum": max,
+    "minimum": min, "equal": op.eq, "not_equal": op.ne, "less": op.lt, "less_equal": op.le, "greater": op.gt,
+    "greater_equal": op.ge}  # fmt: skip
+_NUMBERS = (Dim, int, float, np.generic)
 
 
 def _is_plain(terms: Terms) -> bool:

@@ -147,6 +147,16 @@ PROGRAMS = {
         X,
     ),
     "arrays and sizes": (lambda x: x[:, :1] * float((np.arange(3.0) * x.shape[0] / x.shape[1]).sum()), X),
+    "numpy's arrays of sizes": (
+        lambda x: (
+            x * np.arange(x.shape[1]),
+            x[:, np.repeat(np.arange(x.shape[1] // 2), 2)],
+            x + np.array(x.shape)[0],
+            x * np.sin(np.arange(x.shape[0])[:, None] / x.shape[1]),
+            x.reshape(np.prod(x.shape)),
+        ),
+        X,
+    ),
     "numpy's numbers and sizes": (
         lambda x: (x[: np.int64(9) // x.shape[1]], x * (np.float64(0.3) / x.shape[0]), x * np.maximum(x.shape[0], 2)),
         X,
