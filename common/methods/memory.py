@@ -47,6 +47,10 @@ def as_dtype(self: TensorBase, dtype: Any) -> TensorBase:
     """The same memory, its bytes taken as elements of another dtype; without history. Sizes of the last dimension
     change where the dtypes' do.
 
+    Parameters
+    ----------
+    dtype : of m bytes, where the elements now have n: (..., k) becomes (..., k * n / m).
+
     Raises
     ------
     DTypeError : no dtype, or bytes other than 0 and 1 as bools.
