@@ -293,8 +293,8 @@ def test_many_short_rows_have_the_bits_of_each(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_small_products_are_those_of_the_definition(dtype):
-    """Without copies up to 16 rows, one vector of columns and 16 inner elements; by blocks beyond."""
+def test_narrow_products_are_those_of_the_definition(dtype):
+    """Without copies up to one vector of columns; by blocks beyond. A column of chains that underflow to -0.0."""
     rng = np.random.default_rng(7)
     for m, n, k in [
         (2, 2, 1),
@@ -306,10 +306,16 @@ def test_small_products_are_those_of_the_definition(dtype):
         (17, 16, 8),
         (9, 17, 8),
         (4, 9, 17),
+        (40, 3, 2 * DEEP + 5),
+        (21, 8, DEEP),
+        (16, 5, DEEP + 1),
+        (3, 2, DEEP + 1),
     ]:
         a, b = (rng.normal(size=s).astype(dtype) for s in ((3, m, k), (3, k, n)))
         if np.dtype(dtype).kind == "f":
             a[rng.random(a.shape) < 0.1], b[rng.random(b.shape) < 0.1] = -0.0, -0.0
+            a[1] = np.finfo(dtype).tiny
+            b[1, :, 0] = -np.finfo(dtype).tiny
             a[0, m - 1, k - 1] = np.inf
         for trans_a, trans_b in ((0, 0), (1, 0), (0, 1), (1, 1)):
             stored = [np.ascontiguousarray(x.mT) if t else x for x, t in ((a, trans_a), (b, trans_b))]

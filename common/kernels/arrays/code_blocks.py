@@ -146,24 +146,50 @@ def load_some(builder: ir.IRBuilder, address: ir.Value, some: ir.Value, missing:
 def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, some: ir.Value) -> None:
     """Store the first `some` elements of a vector, or those of a mask; write nothing else.
 
-    Without AVX-512 a store under a mask may take as long as twelve others: all elements are stored without one.
+    Without AVX-512 a store under a mask may take as long as twelve others. Then a number of elements is stored by
+    halves of the vector, by halves of these, and so on; for a mask it is asked first whether it has all elements.
     """
-    vector = lanes.type
-    masked, mask = _masked(builder.module, "store", vector), _mask(builder, vector.count, some)
-    operands = [lanes, address, INDEX(align(vector.element)), mask]
-    if "+avx512f" in cpu()[1]:
-        builder.call(masked, operands)
-        return
-    if isinstance(some.type, ir.VectorType):
-        bits = ir.IntType(vector.count)
-        every = builder.icmp_signed("==", builder.bitcast(mask, bits), ir.Constant(bits, -1))
+    vector, module = lanes.type, builder.module
+    bits = ir.IntType(vector.count)
+    if "+avx512f" not in cpu()[1]:
+        if not isinstance(some.type, ir.VectorType):
+            name = f"store_first_{vector.count}.{vector.element}"
+            parts = internal(module, name, ir.VoidType(), [vector, address.type, WORD], _store_by_halves)
+            builder.call(parts, [lanes, address, some])
+            return
+        every = builder.icmp_signed("==", builder.bitcast(some, bits), ir.Constant(bits, -1))
+        with builder.if_else(every) as (then, otherwise):
+            with then:
+                store_lanes(builder, lanes, address)
+            with otherwise:
+                _store_masked(builder, lanes, address, some)
     else:
-        every = builder.icmp_signed(">=", some, word(vector.count))
-    with builder.if_else(every) as (then, otherwise):
-        with then:
-            store_lanes(builder, lanes, address)
-        with otherwise:
-            builder.call(masked, operands)
+        _store_masked(builder, lanes, address, _mask(builder, vector.count, some))
+
+
+def _store_masked(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, mask: ir.Value) -> None:
+    masked = _masked(builder.module, "store", lanes.type)
+    builder.call(masked, [lanes, address, INDEX(align(lanes.type.element)), mask])
+
+
+def _store_by_halves(function: ir.Function, builder: ir.IRBuilder) -> None:
+    """``void (lanes, address, some)``"""
+    lanes, address, some = function.args
+    width = lanes.type.count
+    with builder.if_then(builder.icmp_signed(">=", some, word(width))):
+        store_lanes(builder, lanes, address)
+        builder.ret_void()
+    left = builder.select(builder.icmp_signed("<", some, word(0)), word(0), some)
+    nothing = ir.Constant(lanes.type, ir.Undefined)
+    while width > 1:
+        width //= 2
+        low, high = (builder.shuffle_vector(lanes, nothing, picks(*range(a, a + width))) for a in (0, width))
+        takes = builder.icmp_signed("!=", builder.and_(left, word(width)), word(0))
+        with builder.if_then(takes):
+            store_lanes(builder, low, address)
+        lanes, nothing = builder.select(takes, high, low), ir.Constant(low.type, ir.Undefined)
+        address = builder.gep(address, [builder.select(takes, word(width), word(0))])
+    builder.ret_void()
 
 
 def first_lanes(builder: ir.IRBuilder, width: int, count: ir.Value) -> ir.Value:

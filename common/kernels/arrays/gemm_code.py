@@ -119,7 +119,7 @@ def _blocks(module: ir.Module, kind: ir.Type, packs: bool) -> ir.Function:
                 with copied:
                     b.call(_copy(module, kind, across), rest)
                 with transposed:
-                    b.call(_transpose(module, kind, across), rest)
+                    b.call(transpose(module, kind, across), rest)
 
         heights, depths, strips = ForStrips(b, m, tall), ForStrips(b, k, DEEP), ForStrips(b, n, swath)
         with heights as (i, height), depths as (p, depth):
@@ -159,7 +159,7 @@ def _number(module: ir.Module, name: str, value: int) -> ir.Function:
 
 def pack_left(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (source, ld, depth, rows, panels)``: rows cut into panels of the left operand."""
-    return _transpose(module, kind, tile(kind).rows)
+    return transpose(module, kind, tile(kind).rows)
 
 
 def pack_left_turned(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -169,7 +169,7 @@ def pack_left_turned(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 def pack_right_turned(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (source, ld, depth, columns, panels)``: a right operand, stored by columns, cut into its panels."""
-    return _transpose(module, kind, tile(kind).columns)
+    return transpose(module, kind, tile(kind).columns)
 
 
 def multiply_panel(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -212,7 +212,7 @@ def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     return internal(module, f"copy_{across}.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
 
 
-def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
+def transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
     """The same of columns: what fills up is the last one; behind the last panel there is room for more rows.
 
     By squares of half a register of AVX-512 at most: they take as long, and a third of the time to compile.
@@ -389,7 +389,7 @@ def join(module: ir.Module, kind: ir.Type) -> ir.Function:
             total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
             into, some = b.gep(out, [b.add(b.mul(r, ldc), c)]), first_lanes(b, width, there)
             added = add(b, load_some(b, into, some, nothing), total)
-            store_some(b, b.select(adds, added, total), into, some)
+            store_some(b, b.select(adds, added, total), into, there)
         b.ret_void()
 
     pointer = kind.as_pointer()
