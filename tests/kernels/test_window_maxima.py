@@ -11,7 +11,6 @@ from common.kernels.arrays.windows import add_source, max_source, window_args
 from common.ops.image.windows import _amax_oracle, _max_oracle, _sum_oracle
 from tests.bits import assert_all_same_bits
 
-SIZES = (2, 5, 9)
 WINDOWS = [  # size, stride, padding, dilation
     ((1, 1, 2), (1, 1, 2), (0, 0, 0), (1, 1, 1)),
     ((1, 2, 2), (1, 2, 2), (0, 0, 0), (1, 1, 1)),
@@ -20,34 +19,37 @@ WINDOWS = [  # size, stride, padding, dilation
     ((2, 2, 3), (1, 2, 1), (1, 0, 1), (1, 1, 2)),
     ((1, 1, 5), (1, 1, 3), (0, 0, 2), (1, 1, 1)),
     ((1, 1, 9), (1, 1, 1), (0, 0, 4), (1, 1, 1)),
+    ((1, 1, 4), (1, 1, 3), (0, 0, 2), (1, 1, 2)),
+    ((1, 2, 8), (1, 1, 1), (0, 0, 3), (1, 1, 1)),
 ]
 
 
-def count_of(window, ceil):
-    reach = [n + 2 * p - d * (k - 1) - 1 for n, k, _, p, d in zip(SIZES, *window, strict=True)]
+def count_of(sizes, window, ceil):
+    reach = [n + 2 * p - d * (k - 1) - 1 for n, k, _, p, d in zip(sizes, *window, strict=True)]
     return tuple(-(-r // s) + 1 if ceil else r // s + 1 for r, s in zip(reach, window[1], strict=True))
 
 
+@pytest.mark.parametrize("sizes", [(2, 5, 9), (2, 3, 75)], ids=["short", "long"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_maxima_of_windows(window, dtype):
+def test_maxima_of_windows(window, dtype, sizes):
     size, stride, padding, dilation = window
     rng = np.random.default_rng(0)
-    x = rng.integers(-3, 3, (2, 3, *SIZES)).astype(dtype)  # many are equal: the first one counts
+    x = rng.integers(-3, 3, (2, 3, *sizes)).astype(dtype)  # many are equal: the first one counts
     if dtype is np.float32:
         x[rng.random(x.shape) < 0.1] = np.nan
         x[rng.random(x.shape) < 0.1] = -0.0
     kernel = compiled(max_source(dtype, size, stride, dilation, padding), "window_max")
     values = compiled(amax_source(dtype, size, stride, dilation), "window_amax")
     for ceil in (False, True):
-        count = count_of(window, ceil)
+        count = count_of(sizes, window, ceil)
         found = np.empty((2, 3, *count), np.int64)
-        kernel(x, found, *window_args(6, SIZES, (size, count, stride, padding, dilation)))
+        kernel(x, found, *window_args(6, sizes, (size, count, stride, padding, dilation)))
         expected = _max_oracle(x, size=size, count=count, stride=stride, padding=padding, dilation=dilation)
         inside = expected >= 0  # a window that `ceil` adds may lie in the padding only
         np.testing.assert_array_equal(found[inside], expected[inside])
         maxima = np.empty((2, 3, *count), dtype)
-        values(x, maxima, *window_args(6, SIZES, (size, count, stride, padding, dilation)))
+        values(x, maxima, *window_args(6, sizes, (size, count, stride, padding, dilation)))
         expected = _amax_oracle(x, size=size, count=count, stride=stride, padding=padding, dilation=dilation)
         assert_all_same_bits([maxima], [expected], f"maxima, {ceil=}")
 

@@ -65,7 +65,7 @@ NAMESPACE: dict[str, Any] = {
         define_rows("fuse_windows", "bibibiiiiiiii", made_in("window_code", "fuse_windows")),
         define_rows("sum_windows", "bibibiiiiiiiiiiii", made_in("window_code", "sum_windows")),
         *(
-            define_rows(f"{name}_of_windows_{step}_{size}", "bibi" + 13 * "i",
+            define_rows(f"{name}_of_windows_{step}_{size}", "bibi" + 12 * "i",
                     partial(made_in("window_rows_code", f"{name}_of_windows"), step=step, size=size))
             for name, step, size in product(("sums", "maxima"), NEAR, NEAR)
         ),

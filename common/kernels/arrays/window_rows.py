@@ -20,9 +20,7 @@ NEAR = range(1, 9)
 
 def _by_rows(dtype: Any, size: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> bool:
     """Whether windows of a row go side by side: of floats, not adaptive, and their columns are `NEAR`, as is known."""
-    near = all(type(n) is int and n in NEAR for n in (size[2], stride[2]))
-    known = near and type(dilation[2]) is int and (dilation[2] == 1 or size[2] == 1)
-    return known and np.dtype(dtype).kind == "f"
+    return all(type(n) is int and n in NEAR for n in (size[2], stride[2])) and np.dtype(dtype).kind == "f"
 
 
 def _side_by_side(name: str, step: int, size: int) -> str:
@@ -30,7 +28,7 @@ def _side_by_side(name: str, step: int, size: int) -> str:
     function = f"{name}_of_windows_{step}_{size}"
     return f"""    wide()
     if d * h * od * oh == 1 and args[13] + args[14] == 0:
-        {function}(x, low * w, out, low * ow, {step}, {size}, ow, args[15], w, 1, 0, high - low, 1, 0, 1, 1, high - low)
+        {function}(x, low * w, out, low * ow, args[18], ow, args[15], w, 1, 0, high - low, 1, 0, 1, 1, high - low)
         return 0
     for plane in range(low, high):
         for a in range(od):
@@ -39,8 +37,8 @@ def _side_by_side(name: str, step: int, size: int) -> str:
                 deep = (deep + a_by - 1) // a_by
             at = (plane * d + a0) * h * w
             q = (plane * od + a) * oh * ow
-            {function}(x, at, out, q, {step}, {size}, ow, args[15], w, deep, a_by * h * w, oh, args[11], args[14],
-                       args[5], max(args[17], 1), h)
+            {function}(x, at, out, q, args[18], ow, args[15], w, deep, a_by * h * w, oh, args[11], args[14], args[5],
+                       max(args[17], 1), h)
     return 0
 """
 
@@ -70,7 +68,7 @@ def _adaptive(
     if sw not in NEAR or kw not in NEAR:
         return ""
     function, now = f"{name}_of_windows_{sw}_{kw}", zip(("d", "h", "w", "od", "oh", "ow"), (*sizes, *counts))
-    row, plane = f"{sw}, {kw}, {counts[2]}, 0, {sizes[2]}", sizes[1] * sizes[2]
+    row, plane = f"1, {counts[2]}, 0, {sizes[2]}", sizes[1] * sizes[2]
     first = f"{{0}} * {sizes[0] * plane}", f"{{0}} * {counts[0] * counts[1] * counts[2]}"
     if sizes[0] == counts[0] == 1 and sh == kh:  # windows of lines that follow each other, from plane to plane
         x, out = (place.format("low") for place in first)

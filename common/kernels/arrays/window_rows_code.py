@@ -15,6 +15,7 @@ from common.kernels.arrays.code_blocks import (
     add,
     apart,
     internal,
+    load_lanes,
     load_some,
     picks,
     spread,
@@ -28,13 +29,13 @@ Lanes = Sequence[ir.Value]
 
 
 def sums_of_windows(module: ir.Module, kind: ir.Type, step: int, size: int) -> ir.Function:
-    """``void (x, out, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines)``: sums of
-    windows.
+    """``void (x, out, across, count, before, line, deep, plane, rows, down, above, high, far, lines)``: sums of windows.
 
     There are `rows` rows of `count` windows. Those of a row begin `before` elements before a row of `line` elements,
     `step` apart; rows of them begin `above` lines before the image of `lines` lines, `down` apart. A window has `deep`
-    planes, `plane` elements apart, of `high` lines, `far` apart, of `size` elements; what is beside the image is left
-    out. Elements are added in this order, from +0.0 on: a further +0.0 for each that is left out changes nothing.
+    planes, `plane` elements apart, of `high` lines, `far` apart, of `size` elements, `across` apart; what is beside the
+    image is left out. Elements are added in this order, from +0.0 on: a further +0.0 for each that is left out changes
+    nothing.
     """
     zeros = _number(kind, 0)
 
@@ -88,31 +89,43 @@ def _folded(
 ) -> ir.Function:
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        x, out, _, _, count, before, line, deep, plane, rows, down, above, high, far, lines = function.args
+        x, out, across, count, before, line, deep, plane, rows, down, above, high, far, lines = function.args
         width = tile(kind).width
-        vectors = ((width - 1) * step + size + width - 1) // width
+        reach = b.add(b.mul(across, word(size - 1)), word(width * step))
         with ForLoop(b, rows, 1) as row:
             top = b.sub(b.mul(row.index, down), above)
             first, last = _inside(b, top, high, far, lines)
             tall = b.sub(last, first)
             image = b.gep(x, [b.mul(b.add(top, b.mul(first, far)), line)])
             results, lower = b.gep(out, [b.mul(row.index, count)]), b.mul(far, line)
-            with ForStrips(b, count, width) as (t, there):
+            with ForStrips(b, count, width, whole=True) as (t, there):
                 begin = b.sub(b.mul(t, word(step)), before)
-                columns = [b.add(begin, word(width * i)) for i in range(vectors)]
-                masks = [_in_row(b, column, line, width) for column in columns]
-                with ForLoop(b, deep, 1, *start) as z:
-                    with ForLoop(b, tall, 1, *z.carried) as y:
-                        place = b.gep(image, [b.add(b.mul(z.index, plane), b.mul(y.index, lower))])
-                        loaded = [load_some(b, b.gep(place, [c]), mask, missing) for c, mask in zip(columns, masks)]
-                        orders = [[lane * step + k for lane in range(width)] for k in range(size)]
-                        y.next = combine(b, y.carried, [picked(b, loaded, order) for order in orders])
-                    z.next = y.carried
-                store_some(b, result(b, z.carried), b.gep(results, [t]), there)
+                columns = [
+                    [b.add(b.add(begin, b.mul(across, word(k))), word(width * i)) for i in range(step)]
+                    for k in range(size)
+                ]
+
+                def fold(windows: ir.Value, load: Callable[[ir.Value, int, int], ir.Value]) -> None:
+                    with ForLoop(b, deep, 1, *start) as z:
+                        with ForLoop(b, tall, 1, *z.carried) as y:
+                            place = b.gep(image, [b.add(b.mul(z.index, plane), b.mul(y.index, lower))])
+                            vectors = ([load(place, k, i) for i in range(step)] for k in range(size))
+                            order = range(0, width * step, step)
+                            y.next = combine(b, y.carried, [picked(b, lanes, order) for lanes in vectors])
+                        z.next = y.carried
+                    store_some(b, result(b, z.carried), b.gep(results, [t]), windows)
+
+                inside = b.and_(b.icmp_signed(">=", begin, word(0)), b.icmp_signed("<=", b.add(begin, reach), line))
+                with b.if_else(b.and_(inside, b.icmp_signed("==", there, word(width)))) as (whole, cut):
+                    with whole:
+                        fold(word(width), lambda place, k, i: load_lanes(b, b.gep(place, [columns[k][i]]), width))
+                    with cut:
+                        masks = [[_in_row(b, column, line, width) for column in several] for several in columns]
+                        fold(there, lambda place, k, i: load_some(b, b.gep(place, [columns[k][i]]), masks[k][i], missing))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    types = [pointer, pointer, *[WORD] * 13]
+    types = [pointer, pointer, *[WORD] * 12]
     return internal(module, f"{name}_of_windows_{step}_{size}.{kind}", ir.VoidType(), types, define)
 
 
