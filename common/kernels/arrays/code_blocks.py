@@ -224,15 +224,19 @@ def fold_vector(
     return builder.extract_element(lanes, INDEX(0))
 
 
-def fold_vectors(builder: ir.IRBuilder, vectors: Sequence[ir.Value]) -> ir.Value:
+def fold_vectors(
+    builder: ir.IRBuilder,
+    vectors: Sequence[ir.Value],
+    combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value] = add,
+) -> ir.Value:
     """`fold_vector` of each of several vectors, a power of two, as lanes of one: each addition is for many."""
     groups, width = 1, vectors[0].type.count
 
     def halves(x: ir.Value, y: ir.Value, count: int) -> ir.Value:
-        """The sums of the lower and upper halves of all groups of lanes, of which x and y have `count`."""
+        """The lower and upper halves of all groups of lanes, of which x and y have `count`, combined."""
         starts = [i * width + h for h in (0, width // 2) for i in range(count)]
         lower, upper = ([a + j for a in starts[n * count : (n + 1) * count] for j in range(width // 2)] for n in (0, 1))
-        return add(builder, *(builder.shuffle_vector(x, y, picks(*lanes)) for lanes in (lower, upper)))
+        return combine(builder, *(builder.shuffle_vector(x, y, picks(*lanes)) for lanes in (lower, upper)))
 
     while len(vectors) > 1:
         groups *= 2

@@ -18,6 +18,7 @@ Buffers are of one float dtype; scratch: `scratch_of_distances` and `scratch_of_
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -34,8 +35,12 @@ __all__ = [
 ORDERS = 1.0, 2.0, inf
 """The norms that kernels measure differences by."""
 
-_PAIRS, _ROWS = 256, 64
-"""Pairs, and rows of a, that lie beside each other."""
+_FEW = 2 * LANES
+"""Elements of a row up to which its differences are registers."""
+_ROWS = 64
+"""Rows of a that lie beside each other."""
+_CACHED = 1024
+"""A quarter of the elements of b that every row of a meets before the next ones."""
 
 
 def serves(n: int, k: int, itemsize: int) -> bool:
@@ -49,13 +54,14 @@ def serves_pairs(n: int, k: int, itemsize: int) -> bool:
 
 
 def scratch_of_distances(n: int, k: int) -> int:
-    """Elements of scratch of ``distances``: b by columns, and differences."""
-    return n * k + 2 * _PAIRS * k
+    """Elements of scratch of ``distances``: b by columns, where a row has few elements."""
+    return n * k if k <= _FEW else 1
 
 
-def distances_source(dtype: Any, k: int, p: float = 2.0, pairs: bool = False) -> str:
+@cache
+def distances_source(dtype: np.dtype[Any], k: int, p: float = 2.0, pairs: bool = False) -> str:
     """Return the kernel of distances of rows of k elements; few are differences in registers."""
-    return _of_few(dtype, k, p, pairs) if k <= 2 * LANES else _of_many(dtype, p, pairs)
+    return _of_few(dtype, k, p, pairs) if k <= _FEW else _of_many(dtype, p, pairs)
 
 
 _HEAD = """def {name}(bufs, args):
@@ -66,22 +72,18 @@ _HEAD = """def {name}(bufs, args):
     m = args[1]
     n = args[2]
     k = args[3]
-    own = n * k
     wide()
     for s in range(args[0]):
-        turn_rows(held, 0, b, s * own, n, k, k, n)
 """
 
 
-def _head(dtype: Any, pairs: bool) -> tuple[str, str, str]:
-    """The first lines; which result is that of row i and row 0 of b; and the first row of b beside row i."""
-    name, start, first = ("pairs", "i * n - (i * (i + 1) >> 1) - i - 1", "i + 1") if pairs else (
-        "distances", "(s * m + i) * n", "0")  # fmt: skip
-    return _HEAD.format(name=name, dtype=dtype), start, first
+def _places(pairs: bool) -> tuple[str, str, str]:
+    """The kernel's name; which result is that of row i and row 0 of b; and the first row of b beside row i."""
+    return ("pairs", "i * n - (i * (i + 1) >> 1) - i - 1", "i + 1") if pairs else ("distances", "(s * m + i) * n", "0")
 
 
 def _of_few(dtype: Any, k: int, p: float, pairs: bool) -> str:
-    head, start, first = _head(dtype, pairs)
+    name, start, first = _places(pairs)
     if p == inf:
         size = "abs(d0)"
         for c in range(1, k):
@@ -97,7 +99,8 @@ def _of_few(dtype: Any, k: int, p: float, pairs: bool) -> str:
         size = f"sqrt({lanes[0]})" if p == 2 else lanes[0]
     values = "\n".join(f"                v{c} = a[(s * m + i) * {k} + {c}]" for c in range(k))
     differences = "\n".join(f"                    d{c} = v{c} - held[{c} * n + j]" for c in range(k))
-    return f"""{head}        for i in range(m):
+    return f"""{_HEAD.format(name=name, dtype=dtype)}        turn_rows(held, 0, b, s * n * k, n, k, k, n)
+        for i in range(m):
             o = {start}
             if n > 0:
 {values}
@@ -109,55 +112,27 @@ def _of_few(dtype: Any, k: int, p: float, pairs: bool) -> str:
 
 
 def _of_many(dtype: Any, p: float, pairs: bool) -> str:
-    head, start, first = _head(dtype, pairs)
-    if p == inf:
-        measured = f"""
-                for j in range(width):
-                    out[o + j] = {dtype}(0)
-                for c in range(k):
-                    v = a[p + c]
-                    q = c * n + j0
+    """By rows of b that stay in the cache."""
+    name, start, first = _places(pairs)
+    summed = {1.0: "magnitudes", 2.0: "squares", inf: "largest"}[p]
+    root = """
                     for j in range(width):
-                        out[o + j] = maximum(out[o + j], abs(v - held[q + j]))"""
-    else:
-        measured = f"""
-                for c in range(k):
-                    v = a[p + c]
-                    q = c * n + j0
-                    t = own + c * width
-                    for j in range(width):
-                        held[t + j] = v - held[q + j]
-                whole_{"squares" if p == 2 else "magnitudes"}(held, own, k, width, out, o)"""
-    if p == 2:
-        measured += """
-                for j in range(width):
-                    out[o + j] = sqrt(out[o + j])"""
-    if pairs:  # the last rows have fewer columns than a vector: what it writes too many, the row before writes again
-        least = VECTOR_BYTES // np.dtype(dtype).itemsize
-        return f"""{head}        for r in range(m - 1):
-            i = m - 2 - r
-            p = i * k
-            j0 = min({first}, n - {least})
-            while j0 < n:
-                width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
-                o = {start} + j0{measured}
-                j0 += width
-    return 0
-"""
-    return f"""{head}        j0 = 0
-        while j0 < n:
-            width = n - j0 if n - j0 < {2 * _PAIRS} else {_PAIRS}
+                        out[o + j] = sqrt(out[o + j])""" if p == 2 else ""  # fmt: skip
+    return f"""{_HEAD.format(name=name, dtype=dtype)}        step = max({_CACHED} // k, 1) * 4
+        for j0 in range(0, n, step):
             for i in range(m):
-                p = (s * m + i) * k
-                o = {start} + j0{measured}
-            j0 += width
+                j1 = max(j0, {first})
+                width = min(j0 + step, n) - j1
+                o = {start} + j1
+                if width > 0:
+                    {summed}_of_differences(a, (s * m + i) * k, b, (s * n + j1) * k, out, o, width, k){root}
     return 0
 """
 
 
 def scratch_of_slopes(n: int, k: int) -> int:
-    """Elements of scratch of ``slopes``: quotients by rows and by columns, rows of a, results, and accumulators."""
-    return 2 * _ROWS * n + 2 * _ROWS * k + int(sum_cols_scratch(n, _ROWS))
+    """Elements of scratch of ``slopes``: quotients by rows and by columns, rows of a, results, b, and accumulators."""
+    return 2 * _ROWS * n + 2 * _ROWS * k + n * k + int(sum_cols_scratch(n, _ROWS))
 
 
 def slopes_source(dtype: Any, turned: bool) -> str:
@@ -189,23 +164,22 @@ def slopes_source(dtype: Any, turned: bool) -> str:
     turned = {_ROWS} * n
     rows = 2 * turned
     sums = rows + {_ROWS} * k
-    acc = sums + {_ROWS} * k
+    columns = sums + {_ROWS} * k
+    acc = columns + n * k
     wide()
     for s in range(args[0]):
+        turn_rows(held, columns, b, s * n * k, n, k, k, n)
         for i0 in range(0, m, {_ROWS}):
             width = min({_ROWS}, m - i0){by_columns if turned else by_rows}
             turn_rows(held, rows, a, (s * m + i0) * k, width, k, k, width)
             for c in range(k):
                 start_columns(held, acc, width, n)
                 r = rows + c * width
-                for j in range(n):
-                    if j & {BLOCK - 1} == 0 and j > 0:
+                for j in range(0, n, {BLOCK}):
+                    if j > 0:
                         carry_columns(held, acc, width, (j >> {BLOCK.bit_length() - 1}) - 1)
-                    v = b[(s * n + j) * k + c]
-                    lane = acc + (j & {LANES - 1}) * width
-                    t = turned + j * width
-                    for i in range(width):
-                        held[lane + i] = held[lane + i] + (held[r + i] - v) * held[t + i]
+                    add_slopes(held, r, held, columns + c * n + j, held, turned + j * width, held, acc,
+                               width, min({BLOCK}, n - j))
                 finish_columns(held, acc, width, n, held, sums + c * width)
             turn_rows(out, (s * m + i0) * k, held, sums, k, width, width, k)
     return 0

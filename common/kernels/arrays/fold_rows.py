@@ -54,6 +54,12 @@ class RowFold(NamedTuple):
         return ir.Constant(kind, [self.start] * kind.count if isinstance(kind, ir.VectorType) else self.start)
 
 
+def _larger(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The larger one of magnitudes, whose bits are in the order of the numbers, NaN above all."""
+    whole = ir.VectorType(ir.IntType(8 * align(x.type.element)), x.type.count)
+    return b.select(b.icmp_signed(">", b.bitcast(x, whole), b.bitcast(y, whole)), x, y)
+
+
 def _magnitude(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
     bits = ir.IntType(8 * align(v.type.element))
     whole = ir.VectorType(bits, v.type.count)
@@ -81,9 +87,10 @@ FOLDS = {
         RowFold("magnitudes", add, 0, _magnitude),
         RowFold("cubes", add, 0, _cube),
         RowFold("numbers", add, 0, _number),
+        RowFold("largest", _larger, 0, _magnitude),
     )
 }
-"""Folds by their names: sums of functions of floats as in `common.kernels.arrays.mapped_sums`."""
+"""Folds by their names: sums of functions of floats as in `common.kernels.arrays.mapped_sums`; largest magnitudes."""
 
 
 def fold_block(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:

@@ -25,6 +25,7 @@ call                                      meaning
 ``start_products``, ``carry_products``,   as for sums
 ``finish_products``, ``whole_products``
 ``whole_squares``, ...                    as ``whole_columns``
+``squares_of_differences``, ``add_slopes``   see `common.kernels.arrays.distance_code`
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
 ========================================  ==========================================================
 """
@@ -102,6 +103,11 @@ NAMESPACE: dict[str, Any] = {
             define_rows(f"whole_{name}", "biiibi", made_in("fold_columns", "fold_columns", name))
             for name in OF_FLOATS
         ),
+        *(
+            define_rows(f"{name}_of_differences", "bibibiii", made_in("distance_code", "sums_of_differences", name))
+            for name in ("squares", "magnitudes", "largest")
+        ),
+        define_rows("add_slopes", "bibibibiii", made_in("distance_code", "add_slopes")),
         define_rows("fold_lanes", "bi", made_in("fold_rows", "fold_lanes"), result=True, apart=False),
         define_rows("short_sums", "bibiii", made_in("fold_short_rows", "fold_short_rows")),
         define_rows("short_products", "bibiii", made_in("fold_short_rows", "fold_short_rows", "product")),

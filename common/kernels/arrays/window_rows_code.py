@@ -29,7 +29,7 @@ Lanes = Sequence[ir.Value]
 
 
 def sums_of_windows(module: ir.Module, kind: ir.Type, step: int, size: int) -> ir.Function:
-    """``void (x, out, across, count, before, line, deep, plane, rows, down, above, high, far, lines)``: sums of windows.
+    """``void (x, out, across, count, before, line, deep, plane, rows, down, above, high, far, lines)``: sums.
 
     There are `rows` rows of `count` windows. Those of a row begin `before` elements before a row of `line` elements,
     `step` apart; rows of them begin `above` lines before the image of `lines` lines, `down` apart. A window has `deep`
@@ -120,8 +120,8 @@ def _folded(
                     with whole:
                         fold(word(width), lambda place, k, i: load_lanes(b, b.gep(place, [columns[k][i]]), width))
                     with cut:
-                        masks = [[_in_row(b, column, line, width) for column in several] for several in columns]
-                        fold(there, lambda place, k, i: load_some(b, b.gep(place, [columns[k][i]]), masks[k][i], missing))
+                        masks = [[_in_row(b, column, line, width) for column in each] for each in columns]
+                        fold(there, lambda at, k, i: load_some(b, b.gep(at, [columns[k][i]]), masks[k][i], missing))
         b.ret_void()
 
     pointer = kind.as_pointer()
