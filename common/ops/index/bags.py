@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.core.mode import GradSwitch
-from common.core.operators import as_operand
 from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.advanced_keys import along
 from common.ops.index.embedding import embedding
 from common.ops.index.gather import put_zeros, whole_index
 from common.ops.index.put import index_add
 from common.ops.index.scatter_reduce import index_reduce
-from common.ops.math.compare import clamp_max, clamp_min, eq, gt, logical_and, where
+from common.ops.math.compare import clamp_min, eq, gt, logical_and, where
 from common.ops.reduce.norms import norm
 from common.ops.reduce.scans import cumsum
 from common.ops.shape.slices import narrow
@@ -46,7 +45,7 @@ def embedding_bag(
     mode : "sum", "mean" or "max".
     sparse : accepted; gradients are dense.
     per_sample_weights : as `index`, factors of the rows, for "sum".
-    include_last_offset : whether the last of `offsets` is the end of the last bag.
+    include_last_offset : whether the last of `offsets` is the end of the last bag; what comes after it is in no bag.
     padding_idx : an entry that does not count.
 
     Returns
@@ -57,7 +56,8 @@ def embedding_bag(
     ------
     ArgumentError : another mode, weights for another mode than "sum", offsets with a 2-D `index` or none with a 1-D.
     ShapeError : sizes that do not fit.
-    IndexRangeError : an index outside [0, entries).
+    IndexRangeError : an index outside [0, entries), `padding_idx` outside [-entries, entries), or an offset that is
+        negative or lies behind the end of `index`; the first one is 0.
     DTypeError : `index` is not int64 or int32.
     """
     if mode not in ("sum", "mean", "max"):
@@ -82,9 +82,8 @@ def embedding_bag(
                                 f"{'None' if offsets is None else f'{offsets.ndim}D'}")  # fmt: skip
         if offsets.dtype.kind not in "iu":
             raise DTypeError(f"embedding_bag(): expected offsets to be ints, got {offsets.dtype}")
-        begins = offsets[:-1] if include_last_offset else offsets
-        bags = begins.shape[0]
-        owner = _owners(begins, index.shape[0])
+        bags = offsets.shape[0]
+        owner = _owners(offsets, index.shape[0])
     else:
         raise ShapeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {index.ndim}")
     flat = reshape(index, (-1,))
@@ -93,10 +92,17 @@ def embedding_bag(
     rows = embedding(flat, weight, scale_grad_by_freq=scale_grad_by_freq)
     counts = None
     if padding_idx is not None:
+        _require_row(weight.shape[0], padding_idx)
         known = padding_idx if padding_idx >= 0 else padding_idx + int(weight.shape[0])
         counts = unsqueeze(1 - eq(flat, known).to(weight.dtype), 1)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(reshape(per_sample_weights, (-1,)), 1)
+    found = _combined(rows, owner, bags, counts, mode)
+    return narrow(found, 0, 0, bags - 1) if include_last_offset and index.ndim == 1 else found
+
+
+def _combined(rows: Any, owner: Any, bags: Any, counts: Any, mode: str) -> Any:
+    """Rows joined by the bag that owns them; `counts` (n, 1) has 0 for a row that is padding."""
     if mode == "max":
         if counts is not None:
             rows = where(counts.to("bool"), rows, -float("inf"))
@@ -110,9 +116,15 @@ def embedding_bag(
     return total / clamp_min(put_zeros(each, owner, extent=bags, dim=0), 1)
 
 
+def _require_row(entries: Any, padding_idx: int) -> None:
+    if isinstance(entries, int) and not -entries <= padding_idx < entries:
+        raise IndexRangeError(f"embedding_bag(): padding_idx must be within the number of embeddings, {-entries} "
+                              f"through {entries - 1}, but got {padding_idx}")  # fmt: skip
+
+
 def _owners(begins: Any, n: Any) -> Any:
     """The bag of each of n places: how many bags begin there or before, less one."""
-    at = clamp_max(clamp_min(whole_index("embedding_bag", begins), 0), as_operand(n))
+    at = whole_index("embedding_bag", begins)
     return narrow(cumsum(put_zeros(ones_like(at), at, extent=n + 1, dim=0), 0), 0, 0, n) - 1
 
 
@@ -123,7 +135,7 @@ def _scale_down(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
         used = index_add(zeros_like(fixed[:, 0]), 0, index, ones_like(index, dtype=weight.dtype))
         norms = norm(fixed, norm_type, 1)
         factor = where(logical_and(gt(norms, max_norm), gt(used, 0)), max_norm / (norms + 1e-7), 1.0)
-        weight.copy_(fixed * unsqueeze(factor, 1))
+        fixed.copy_(fixed * unsqueeze(factor, 1))  # a tangent of the weight stays as it is
 
 
 __all__ = ["embedding_bag"]

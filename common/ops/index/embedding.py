@@ -75,7 +75,7 @@ def _limit(index: Any, weight: Any, max_norm: float, p: float) -> None:
         rows = take_(weight.detach(), at, dim=0)
         norms = sum(abs(rows) ** p, 1, True) ** (1 / p)
         scaled = compare.where(compare.gt(norms, max_norm), rows * (max_norm / (norms + 1e-7)), rows)
-        weight.index_copy_(0, at, scaled)
+        weight.detach().index_copy_(0, at, scaled)  # a tangent of the weight stays as it is
 
 
 __all__ = ["embedding"]
