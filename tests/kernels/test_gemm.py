@@ -292,6 +292,20 @@ def test_many_short_rows_have_the_bits_of_each(dtype):
             assert_same_bits(found, np.array([gemm.oracle(row[None], b[:, None])[0, 0] for row in a], dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_vector_times_rows_or_columns_is_the_definition(dtype):
+    """Of any number of them, and where all products underflow to -0.0: the sum is +0.0, for all lanes or some."""
+    rng, tiny = np.random.default_rng(8), np.finfo(dtype).tiny
+    for i, k in enumerate((1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 70, 300)):
+        for count in (2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)[i % 3 :: 3 if proofs.sampled else 1]:
+            a, v = rng.standard_normal((count, k)).astype(dtype), rng.standard_normal(k).astype(dtype)
+            for rows, vector in ((a, v), (np.full_like(a, tiny), np.full_like(v, -tiny))):
+                columns = dynamic.tensor(np.ascontiguousarray(rows.T)).T
+                expected = gemm.oracle(rows, vector[:, None])[:, 0]
+                assert_same_bits(dynamic.mv(rows, vector).numpy(), expected)
+                assert_same_bits((columns @ dynamic.tensor(vector)).numpy(), expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_narrow_products_are_those_of_the_definition(dtype):
     """Without copies up to one vector of columns; by blocks beyond. A column of chains that underflow to -0.0."""

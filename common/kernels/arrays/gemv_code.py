@@ -15,6 +15,8 @@ from common.kernels.arrays.code_blocks import (
     add,
     align,
     apart,
+    cases,
+    first_lanes,
     fold_vector,
     fold_vectors,
     fused,
@@ -146,7 +148,7 @@ def _some_rows(module: ir.Module, kind: ir.Type, many: int) -> ir.Function:
             with ForLoop(b, least(b, rest, word(1)), 1, *walk.carried[1:]) as last:
                 x, *ys = (load_some(b, b.gep(line, [whole]), rest, zero(lanes)) for line in (vector, *lines))
                 last.next = [fused(b, y, x, z) for y, z in zip(ys, last.carried, strict=True)]
-            store_lanes(b, fold_vectors(b, last.carried), b.gep(out, [first]))
+            store_lanes(b, never_minus_zero(b, fold_vectors(b, last.carried)), b.gep(out, [first]))
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -154,12 +156,32 @@ def _some_rows(module: ir.Module, kind: ir.Type, many: int) -> ir.Function:
 
 
 def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """The same of columns: rows as they lie in memory are added to the chains of their lanes.
+    """The same of columns: a few vectors of them at a time, or one."""
+    width = tile(kind).width
 
-    A few rows of one lane at a time, so that its chains are loaded and stored once for all of them. The chains of a
-    small matrix are registers, for a few columns at a time.
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        matrix, vector, out, count, k, ld = function.args
+
+        def strips(vectors: int) -> None:
+            with ForStrips(b, count, vectors * width, whole=True) as (c, there):
+                operands = [b.gep(matrix, [c]), vector, b.gep(out, [c]), there, k, ld]
+                b.call(_few_columns(module, kind, vectors), operands)
+
+        cases(b, count, [(vectors * width - 1, vectors) for vectors in (4, 2)] + [(0, 1)], strips)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"columns_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
+
+
+def _few_columns(module: ir.Module, kind: ir.Type, vectors: int) -> ir.Function:
+    """``void (matrix, vector, out, there, k, ld)``: so many vectors of columns, or if it is one, a part of it.
+
+    Eight chains at a time, each with those that it is added to first: their rows are `LANES` apart in the matrix.
     """
-    width, most, together, small = tile(kind).width, 256, 4, 4096
+    width, together = tile(kind).width, 8 // vectors
+    steps = LANES // together
     lanes = ir.VectorType(kind, width)
 
     def fold(b: ir.IRBuilder, totals: Sequence[ir.Value]) -> ir.Value:
@@ -168,60 +190,52 @@ def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
             totals = [add(b, x, y) for x, y in zip(totals[:half], totals[half:], strict=True)]
         return totals[0]
 
-    def in_registers(b: ir.IRBuilder, function: ir.Function) -> None:
-        matrix, vector, out, count, k, ld = function.args
-
-        def product(p: ir.Value, c: ir.Value, some: ir.Value, total: ir.Value) -> ir.Value:
-            line = b.gep(matrix, [b.add(b.mul(p, ld), c)])
-            return fused(b, spread(b, b.load(b.gep(vector, [p])), width), load_some(b, line, some, zero(lanes)), total)
-
-        whole = b.and_(k, word(-LANES))
-        last = b.sub(k, word(1))
-        with ForStrips(b, count, width) as (c, some):
-            with ForLoop(b, whole, LANES, *[zero(lanes)] * LANES) as walk:
-                walk.next = [product(b.add(walk.index, word(j)), c, some, x) for j, x in enumerate(walk.carried)]
-            with ForLoop(b, least(b, word(1), b.sub(k, whole)), 1, *walk.carried) as rest:
-                rest.next = list(rest.carried)
-                for j in range(LANES - 1):
-                    p = b.add(whole, word(j))
-                    more = product(least(b, p, last), c, some, rest.carried[j])
-                    rest.next[j] = b.select(b.icmp_signed("<", p, k), more, rest.carried[j])
-            store_some(b, fold(b, rest.carried), b.gep(out, [c]), some)
-        b.ret_void()
-
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        matrix, vector, out, count, k, ld = function.args
-        sums = b.alloca(kind, LANES * most)
+        matrix, vector, out, there, k, ld = function.args
+        sums = b.alloca(kind, steps * vectors * width)
         sums.align = 64
-        with b.if_then(b.icmp_signed("<=", b.mul(k, count), word(small))):
-            in_registers(b, function)
+        some, last = first_lanes(b, width, there), b.sub(k, word(1))
 
-        def place(lane: ir.Value, c: ir.Value) -> ir.Value:
-            return b.gep(sums, [b.add(b.mul(lane, word(most)), c)])
+        def on(p: ir.Value, totals: Sequence[ir.Value]) -> list[ir.Value]:
+            """Add row p to its chains."""
+            x, line = spread(b, b.load(b.gep(vector, [p])), width), b.gep(matrix, [b.mul(p, ld)])
+            if vectors == 1:
+                return [fused(b, x, load_some(b, line, some, zero(lanes)), totals[0])]
+            parts = [load_lanes(b, b.gep(line, [word(v * width)]), width) for v in range(vectors)]
+            return [fused(b, x, part, total) for part, total in zip(parts, totals, strict=True)]
 
-        def take(rows: list[ir.Value], lane: ir.Value, first: ir.Value, there: ir.Value) -> None:
-            """Add rows, one after the other, to the chains of a lane."""
-            elements = [spread(b, b.load(b.gep(vector, [p])), width) for p in rows]
-            lines = [b.gep(matrix, [b.add(b.mul(p, ld), first)]) for p in rows]
-            with ForStrips(b, there, width) as (c, some):
-                total = load_lanes(b, place(lane, c), width)
-                for x, line in zip(elements, lines, strict=True):
-                    total = fused(b, x, load_some(b, b.gep(line, [c]), some, zero(lanes)), total)
-                store_lanes(b, total, place(lane, c))
-
-        with ForStrips(b, count, most) as (first, there):
-            with ForStrips(b, word(LANES), 1) as (lane, _), ForStrips(b, there, width) as (c, _):
-                store_lanes(b, zero(lanes), place(lane, c))
-            whole = b.and_(k, word(-LANES * together))
-            with ForStrips(b, whole, LANES * together) as (p, _), ForStrips(b, word(LANES), 1) as (lane, _):
-                take([b.add(p, b.add(lane, word(LANES * i))) for i in range(together)], lane, first, there)
-            with ForStrips(b, b.sub(k, whole), 1) as (p, _):
-                take([b.add(whole, p)], b.and_(p, word(LANES - 1)), first, there)
-            with ForStrips(b, there, width) as (c, some):
-                totals = [load_lanes(b, place(word(lane), c), width) for lane in range(LANES)]
-                store_some(b, fold(b, totals), b.gep(out, [b.add(first, c)]), some)
+        with ForLoop(b, word(steps), 1) as each:
+            begin = each.index, *[zero(lanes)] * (together * vectors)
+            with While(b, lambda p, *_: b.icmp_signed("<", b.add(p, word(LANES - steps)), k), *begin) as walk:
+                p, *totals = walk.carried
+                walk.next = [b.add(p, word(LANES))]
+                for i in range(together):
+                    walk.next += on(b.add(p, word(i * steps)), totals[i * vectors : (i + 1) * vectors])
+            p, *totals = walk.carried
+            with ForLoop(b, b.zext(b.icmp_signed("<", p, k), WORD), 1, *totals) as rest:
+                rest.next = list(rest.carried)
+                for i in range(0, (together - 1) * vectors, vectors):
+                    row, before = b.add(p, word(i // vectors * steps)), rest.carried[i : i + vectors]
+                    exists = b.icmp_signed("<", row, k)
+                    after = on(least(b, row, last), before)
+                    rest.next[i : i + vectors] = [b.select(exists, x, y) for x, y in zip(after, before, strict=True)]
+            chains = [rest.carried[i : i + vectors] for i in range(0, together * vectors, vectors)]
+            for v, folded in enumerate(fold(b, some_of) for some_of in zip(*chains, strict=True)):
+                store_lanes(b, folded, b.gep(sums, [b.add(b.mul(each.index, word(vectors * width)), word(v * width))]))
+        for v in range(vectors):
+            places = [b.gep(sums, [word((j * vectors + v) * width)]) for j in range(steps)]
+            total = never_minus_zero(b, fold(b, [load_lanes(b, place, width) for place in places]))
+            if vectors == 1:
+                store_some(b, total, out, there)
+            else:
+                store_lanes(b, total, b.gep(out, [word(v * width)]))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"columns_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
+    return internal(module, f"few_columns_by_vector_{vectors}.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
+
+
+def never_minus_zero(b: ir.IRBuilder, total: ir.Value) -> ir.Value:
+    """Chains are added to products that are missing, 0 * 0, or to +0.0: where all underflow, -0.0 is not left."""
+    return add(b, total, zero(total.type))
