@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from numpy import broadcast_shapes
+
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
 from common.core.rule_code import joint_rule, rule_parameters
@@ -96,6 +98,17 @@ def function_of(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
 @lru_cache(maxsize=1024)
 def _compile(source: str) -> Any:
     return compile(source, f"{__file__}: straight lines", "exec")
+
+
+def is_new(x: Any, other: Any, made: Mapping[Any, Any]) -> bool:
+    """Whether a kernel has made x, which `other` does not make larger.
+
+    Parameters
+    ----------
+    made : what kernels and views have made, by recipe and operands.
+    """
+    by_kernel = any(known is x and found.op.kind == "kernel" for (found, *_), known in made.items())
+    return by_kernel and broadcast_shapes(x.shape, other.shape) == x.shape
 
 
 def without_ones(x: Any, shape: Any) -> DelayedReduction | None:

@@ -35,6 +35,7 @@ from common.evaluate.line_terms import (
     Term,
     function_of,
     give_operators,
+    is_new,
     released,
     shared_results,
     without_ones,
@@ -102,6 +103,8 @@ class _Trail(Interpretation):
             return self._shapeless(op, operands, attrs)
         if op.name == "reshape" and (alone := without_ones(operands[0], attrs["new_shape"])) is not None:
             return self.record(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
+        if op.name == "where" and operands[1] is operands[2] and is_new(operands[1], operands[0], self.made):
+            return operands[1]  # rows of a table of which one gets no gradient, where none is wanted
         forms: Any = tuple(
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, Term) else type(x) for x in operands
         )
@@ -270,6 +273,8 @@ def straight_steps(
             made = trail.record(op, [term(x) for x in operands], attrs)
             terms.update(zip(names, made if isinstance(made, tuple) else (made,), strict=True))
         texts = trail.results([terms[name] for name in results])
+        if len({*texts}) < len(texts):  # two tensors would share memory
+            return None
     except Exception:  # what is not special to terms comes again from the arrays
         return None
     lines = [*trail.lines, f"return ({''.join(f'{text}, ' for text in texts)})"]

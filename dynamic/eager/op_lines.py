@@ -20,7 +20,9 @@ from common.tensor.base import Tensor, TensorBase, wrap
 from common.tensor.record import record
 
 SMALL = 4096
-"""Most elements of an array that a function brings along."""
+"""Most elements of a result that is remembered."""
+_BROUGHT = 1 << 15
+"""Most elements of an array that a function brings along, such as the bag of each place."""
 
 _DETACHED = ".detach()"
 
@@ -120,7 +122,7 @@ class OpLine(Interpretation):
                 forms.append((x.payload.shape, x.payload.dtype))
             elif type(x) in NUMBERS:
                 forms.append(type(x))
-            elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= SMALL:
+            elif type(x) in (np.ndarray, Tensor) and x.dtype.kind != "O" and numel(x.shape) <= _BROUGHT:
                 forms.append((x.shape, x.dtype))
             else:
                 raise MoreThanFormsError

@@ -105,6 +105,8 @@ def fill(x: Any, value: Any) -> Any:
 def _like(op: Op, x: Any, dtype: Any) -> Any:
     if dtype is None and isinstance(x, TensorBase) and type(array := x.payload) is np.ndarray:
         if not (mode.tracing or mode.inference_seen):  # the commonest case, by itself
+            if not array.flags.c_contiguous:
+                array = np.empty(array.shape, array.dtype)  # of which only the form counts
             found = specialise.find(op, NO_ATTRS, array) or specialise.prepare(op, (array,), NO_ATTRS)
             return wrap(found.run(array))
     y = op(x.detach() if isinstance(x, TensorBase) else x)  # a constant has no gradient
