@@ -6,6 +6,7 @@ import pytest
 import dynamic
 import static
 from common.core.errors import IndexRangeError, TraceError
+from tests.bits import assert_all_same_bits
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
@@ -56,3 +57,25 @@ def test_a_trace_has_fixed_sizes(name):
         static.function(lambda x: getattr(static, name)(x))(np.ones(3, np.float32))
     with pytest.raises(IndexRangeError, match=rf"{name}\(\)"):
         getattr(dynamic, name)(np.ones(3, np.float32), dim=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"])
+@pytest.mark.parametrize("n", [0, 1, 2, 300])
+def test_runs_of_elements_one_by_one(n, dtype):
+    rng = np.random.default_rng(n)
+    x = rng.integers(0, 2, 2 * n).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(2 * n) < 0.2] = np.nan
+        x[rng.random(2 * n) < 0.3] = -0.0
+    for each, given in ((x[:n], dynamic.tensor(x[:n])), (x[::2], dynamic.tensor(x)[::2])):
+        values, number, lengths = [], [], []
+        for i in range(n):
+            if i == 0 or each[i] != each[i - 1]:
+                values.append(each[i])
+                lengths.append(0)
+            lengths[-1] += 1
+            number.append(len(values) - 1)
+        expected = [np.array(values, dtype), np.array(number, np.int64), np.array(lengths, np.int64)]
+        found = dynamic.unique_consecutive(given, True, True)
+        assert_all_same_bits(found, expected, f"{n} {dtype}")
+        assert_all_same_bits([dynamic.unique_consecutive(given)], expected[:1], f"{n} {dtype}")

@@ -11,7 +11,9 @@ from common.core.dispatch import called, known_attrs
 from common.core.errors import IndexRangeError, ShapeError
 from common.core.int_arguments import normalize_dim
 from common.core.spec import numel
+from common.evaluate import kernels
 from common.evaluate.specialise import run
+from common.kernels.arrays.runs import runs_source
 from common.ops.index.gather import take_
 from common.ops.shape.view import reshape
 from common.ops.sort.data_dependent import elements
@@ -107,18 +109,32 @@ def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
     return rows if rest > 1 else rows[:, 0]
 
 
+def _runs(x: np.ndarray, numbered: bool, measured: bool) -> tuple[np.ndarray, ...]:
+    """Of each run of equal neighbours the first element and its place, per element its run, and the runs' lengths."""
+    n = len(x)
+    values, (first, number) = np.empty(n, x.dtype), (np.empty(m, np.int64) for m in (n, n * numbered))
+    lengths, count = np.empty(n * measured, np.int64), np.empty(1, np.int64)
+    kernels.compiled(runs_source(x.dtype, numbered, measured), "runs")(x, values, first, number, lengths, count, n)
+    for made in (values, first, *[lengths] * measured):
+        made.resize(int(count[0]), refcheck=False)  # nothing else knows of it
+    return values, first, number, lengths
+
+
 def _distinct(
     x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray | None, inverse: bool, counts: bool, name: str
 ) -> Any:
     """The first of equal neighbours among rows, in an order, or in their own."""
     ordered = rows if order is None else rows[order]
-    starts = np.empty(len(rows), np.bool_)
-    starts[:1] = True
-    differ = ordered[1:] != ordered[:-1]
-    starts[1:] = differ if rows.ndim == 1 else differ.any(1)
-    (first,) = starts.nonzero()
+    if rows.ndim == 1:
+        found, first, number, lengths = _runs(np.ascontiguousarray(ordered), inverse, counts)
+    else:
+        starts = np.empty(len(rows), np.bool_)
+        starts[:1] = True
+        starts[1:] = (ordered[1:] != ordered[:-1]).any(1)
+        (first,) = starts.nonzero()
+        number, lengths = np.cumsum(starts) - 1, np.diff(first, append=len(rows))
     if axis is None and type(x) is Tensor and not x._requires_grad and not mode.tracing:
-        values = wrap(ordered[first])
+        values = wrap(found)
     else:
         values = take_(reshape(x, -1) if axis is None else x, first if order is None else order[first], dim=axis or 0)
     values = called(values, f"{name}Backward0")
@@ -126,11 +142,13 @@ def _distinct(
         return values
     results = [values]
     if inverse:
-        number = np.empty(len(rows), np.int64)
-        number[slice(None) if order is None else order] = np.cumsum(starts) - 1
+        if order is not None:
+            placed = np.empty(len(rows), np.int64)
+            placed[order] = number
+            number = placed
         results.append(number.reshape(x.shape) if axis is None else number)
     if counts:
-        results.append(np.diff(first, append=len(rows)))
+        results.append(lengths)
     if isinstance(x, TensorBase):
         results = [r if isinstance(r, TensorBase) else wrap(r) for r in results]
     return tuple(results)
