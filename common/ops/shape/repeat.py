@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.dtypes import int64
 from common.core.errors import DTypeError, ShapeError
 from common.core.int_arguments import integer, integers, normalize_dim
 from common.core.op import Op
@@ -18,7 +17,7 @@ from common.ops.index.gather import index_select
 from common.ops.math.cast import clone
 from common.ops.reduce.reductions import sum_
 from common.ops.shape.view import expand_, reshape_
-from common.ops.sort.data_dependent import elements
+from common.ops.sort.data_dependent import elements, places_of
 
 
 def _lengthened(shape: tuple[Any, ...], repeats: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -196,10 +195,10 @@ def _by_counts(x: Any, repeats: Any, axis: int) -> Any:
             f"repeat_interleave(): repeats must have the same size as input along dim, but got repeats of shape "
             f"{counts.shape} for size {n}"
         )
-    if (counts < 0).any():
+    index = places_of(counts if counts.shape == (n,) else np.broadcast_to(counts, (n,)), "repeat_interleave")
+    if index is None:
         raise ShapeError("repeat_interleave(): repeats can not be negative")
-    index = np.repeat(np.arange(n, dtype=np.int64), np.broadcast_to(counts, (n,)))
-    return index_select(x, axis, lift(index.astype(int64, copy=False)))
+    return index_select(x, axis, lift(index))
 
 
 __all__ = ["repeat", "repeat_interleave", "tile"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.allocation import refuse_endless
+from common.core.allocation import allocation_error, refuse_beyond_memory, refuse_endless
 from common.evaluate.kernels import compiled
 from common.tensor.base import TensorBase
 
@@ -64,6 +64,32 @@ def positions(x: np.ndarray, apart: bool = True) -> np.ndarray:
     distances = (1, count) if apart else (dims, 1)
     count = _positions_kernel()(mask, out, size // shape[-1], shape[-1], dims, *distances, *shape[:-1])
     out.resize((dims, count) if apart else (count, dims), refcheck=False)
+    return out
+
+
+def places_of(lengths: np.ndarray, function: str) -> np.ndarray | None:
+    """The number of each of several runs as often as its length says, int64; None if a length is negative.
+
+    Parameters
+    ----------
+    function : name of the function that needs it.
+
+    Raises
+    ------
+    AllocationError : so many do not fit into memory.
+    """
+    from common.kernels.arrays import runs
+
+    lengths, found = np.ascontiguousarray(lengths, np.int64), np.empty(2, np.int64)
+    compiled(runs.LENGTHS, "all_lengths")(lengths, found, lengths.size)
+    total, least = found.tolist()
+    if least < 0:
+        return None
+    if total >= runs.MOST:
+        raise allocation_error(function, MemoryError(f"it has at least {total} elements along one dimension"))
+    refuse_beyond_memory(function, 8 * total)
+    out = np.empty(total, np.int64)
+    compiled(runs.PLACES, "places")(lengths, out, lengths.size)
     return out
 
 
