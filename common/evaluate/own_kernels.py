@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
@@ -90,7 +91,7 @@ def _crossed(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> 
     return _small("crossed", shape, dtype, prod(shape[:dim]), prod(shape[dim + 1 :]))
 
 
-def _reflected(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+def _bordered(name: str, shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
     """Of borders in up to three dimensions in a row; those behind them count as one."""
     (shape,), befores = shapes, attrs["befores"]
     found = tuple(map(sum, zip(befores, shape, attrs["afters"], strict=True)))
@@ -102,7 +103,7 @@ def _reflected(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -
     if len(walks) > 3:
         return None
     walks = [(1, 0, 1)] * (3 - len(walks)) + walks
-    return _small("reflected", found, dtype, prod(shape[:first]), *chain.from_iterable(walks))
+    return _small(name, found, dtype, prod(shape[:first]), *chain.from_iterable(walks))
 
 
 def _unreflected(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
@@ -171,8 +172,8 @@ OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
     "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
     "rolled": _rolled, "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _unreflected,
-    "reflected": _reflected, "window_put": _put,
+    "window_put": _put, **{name: partial(_bordered, name) for name in ("reflected", "replicated")},
 }  # fmt: skip
 """What makes the kernel of each name, of shapes, dtype and attributes."""
-_KINDS = {"middle": "fiu", "reflected": "fiu", "rolled": "fiu"}
+_KINDS = dict.fromkeys(("middle", "reflected", "replicated", "rolled"), "fiu")
 """Kinds of dtypes that a kernel takes, where these are not floats alone."""

@@ -166,7 +166,7 @@ CONTENTS = {
     "shape.memory_order": "",
     "shape.named_splits":
         "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
-    "shape.padding": "constant_pad_nd pad | constant_pad_nd reflected unreflected",
+    "shape.padding": "constant_pad_nd pad | constant_pad_nd reflected replicated unreflected",
     "shape.reorder":
         "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll rot90",
     "shape.repeat": "repeat repeat_interleave tile | repeat repeat_interleave",

@@ -92,6 +92,37 @@ def test_reflected_borders(shape, pad, dtype):
     np.testing.assert_array_equal(np.asarray(found[0]), np.pad(x, widths, mode="reflect"))
 
 
+@DTYPES
+@pytest.mark.parametrize(
+    ("shape", "pad"),
+    [((2, 8, 7, 7), (1, 1, 1, 1)), ((2, 5), (3, 0)), ((2, 3, 9), (0, 40)), ((2, 2, 4, 1, 6), (1, 2, 20, 3, 2, 1))],
+)
+def test_replicated_borders(shape, pad, dtype):
+    """An end gets the sum of the border behind before that of the one in front."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+    def of_ops(tw, x):
+        for i in range(0, len(pad), 2):
+            dim, (before, after) = x.ndim - 1 - i // 2, pad[i : i + 2]
+            parts = []
+            for start, size in ((0, before), (None, 1), (x.shape[dim] - 1, after)):
+                wide = tuple(size if d == dim else n for d, n in enumerate(x.shape))
+                if size:
+                    parts.append(x if start is None else x.narrow(dim, start, 1).expand(*wide))
+            x = tw.cat(parts, dim)
+        return x
+
+    found = check(lambda tw, x: tw.nn.functional.pad(x, pad, mode="replicate"), of_ops, [x], 1e-5)
+    widths = [(0, 0)] * (len(shape) - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    np.testing.assert_array_equal(np.asarray(found[0]), np.pad(x, widths, mode="edge"))
+    given, g = dynamic.tensor(x, requires_grad=True), dynamic.tensor(np.pad(x[..., ::-1], widths, mode="wrap"))
+    of_pad, of_parts = (
+        dynamic.autograd.grad(f(given), given, g)
+        for f in (lambda x: dynamic.nn.functional.pad(x, pad, mode="replicate"), lambda x: of_ops(dynamic, x))
+    )
+    assert_all_same_bits(of_pad, of_parts, "gradients that nothing records")
+
+
 def test_operands_of_other_layouts_and_dtypes():
     rng = np.random.default_rng(2)
     x = rng.standard_normal((6, 40))
@@ -99,9 +130,11 @@ def test_operands_of_other_layouts_and_dtypes():
     glu, pad = dynamic.nn.functional.glu, dynamic.nn.functional.pad
     for _ in range(3):
         assert_all_same_bits([glu(turned)], [glu(plain)], "glu")
-        assert_all_same_bits([pad(turned, (2, 1), mode="reflect")], [pad(plain, (2, 1), mode="reflect")], "pad")
+        for mode in ("reflect", "replicate"):
+            assert_all_same_bits([pad(turned, (2, 1), mode=mode)], [pad(plain, (2, 1), mode=mode)], mode)
     assert dynamic.cross(dynamic.tensor([1, 0, 0]), dynamic.tensor([0, 1, 0])).tolist() == [0, 0, 1]
     assert pad(dynamic.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist() == [3, 2, 1, 2, 3, 2]
+    assert pad(dynamic.tensor([1, 2, 3]), (2, 1), mode="replicate").tolist() == [1, 1, 1, 2, 3, 3]
 
 
 @DTYPES

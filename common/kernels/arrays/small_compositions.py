@@ -11,6 +11,7 @@ kernel                buffers        args                           result
 ``crossed``           a, b, out      outer, inner                   cross products of 3 components
 ``reflected``         x, out         outer, (size, l, whole) x 3    x with l reflected elements before it, and others
                                                                     after it, in three dimensions
+``replicated``        x, out         the same                       the same with the first and last elements
 ``unreflected``       g, out         outer, size, inner, l, r       the sum of what each element of x has become
 ``kronecker``         a, b, out      m, n, p, q                     the blocks a[i, j] b of (m, n) and (p, q)
 ``shuffled``          x, out         images, r, h, w                (r, r, h, w) of each as (h r, w r)
@@ -77,12 +78,15 @@ def _crossed(dtype: Any) -> str:
 """
 
 
-def _reflected(dtype: Any) -> str:
-    def place(i: str, n: str) -> str:
-        """The element that stands at a place before, among or after n elements."""
-        return f"-{i} if {i} < 0 else {i} if {i} < {n} else 2 * {n} - 2 - {i}"
+def _bordered(name: str, place: Callable[[str, str], str], before: str, after: str, dtype: Any) -> str:
+    """A kernel of borders.
 
-    return f"""{_head("reflected", dtype, "x")}
+    Parameters
+    ----------
+    place : the element that stands at a place before, among or after n elements.
+    before, after : that of a row ``x[p : p + n]`` at place k of l before it, and at place k behind it.
+    """
+    return f"""{_head(name, dtype, "x")}
     outer = args[1]
     rows = args[4]
     n = args[7]
@@ -100,11 +104,19 @@ def _reflected(dtype: Any) -> str:
                 for k in range(n):
                     out[q + l + k] = x[p + k]
                 for k in range(l):
-                    out[q + k] = x[p + l - k]
+                    out[q + k] = x[{before}]
                 for k in range(whole - n - l):
-                    out[q + l + n + k] = x[p + n - 2 - k]
+                    out[q + l + n + k] = x[{after}]
     return 0
 """
+
+
+def _mirrored(i: str, n: str) -> str:
+    return f"-{i} if {i} < 0 else {i} if {i} < {n} else 2 * {n} - 2 - {i}"
+
+
+def _nearest(i: str, n: str) -> str:
+    return f"min(max({i}, 0), {n} - 1)"
 
 
 def _unreflected(dtype: Any) -> str:
@@ -200,7 +212,8 @@ def _others(dtype: Any) -> str:
 SOURCES: dict[str, Callable[[Any], str]] = {
     "kronecker": _kronecker,
     "gated": _gated, "gated_slopes": _gated_slopes, "crossed": _crossed,
-    "reflected": _reflected,
+    "reflected": partial(_bordered, "reflected", _mirrored, "p + l - k", "p + n - 2 - k"),
+    "replicated": partial(_bordered, "replicated", _nearest, "p", "p + n - 1"),
     "unreflected": _unreflected, "others": _others, "rolled": _rolled, "shuffled": _shuffled,
     "unshuffled": partial(_shuffled, back=True),
 }  # fmt: skip

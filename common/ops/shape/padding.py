@@ -15,6 +15,7 @@ from common.core.spec import Spec, numel
 from common.ops._define import composite, kernel
 from common.ops._samples import join, one
 from common.ops.math.cast import clone
+from common.ops.reduce.reductions import sum_
 from common.ops.shape.cat import cat
 from common.ops.shape.reorder import reverse_
 from common.ops.shape.slices import slice_, sum_products
@@ -84,6 +85,7 @@ def _unreflected(x: Any, *, dim: int, before: int, after: int) -> Any:
         total = total + (_constant(turned, pairs, 0) if size else 0.0)
     return total
 
+
 def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
     """`x` with borders along one dimension; both are made of the whole of `x`, circular ones of the cropped part."""
     pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
@@ -108,10 +110,10 @@ def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
     return cat(parts, dim) if len(parts) > 1 else parts[0]
 
 
-def _reflected(x: Any, *, befores: Any, afters: Any) -> Any:
+def _bordered(x: Any, befores: Any, afters: Any, mode: str) -> Any:
     for dim in reversed(range(x.ndim)):
         if befores[dim] or afters[dim]:
-            x = _border(x, dim, befores[dim], afters[dim], "reflect")
+            x = _border(x, dim, befores[dim], afters[dim], mode)
     return x
 
 
@@ -119,6 +121,20 @@ def _unreflected_everywhere(g: Any, befores: Any, afters: Any) -> Any:
     for dim, (before, after) in enumerate(zip(befores, afters, strict=True)):
         if before or after:
             g = unreflected_(g, dim=dim, before=before, after=after)
+    return g
+
+
+def _unreplicated(g: Any, befores: Any, afters: Any) -> Any:
+    """Each border's sum is added to its edge: that behind first, as a backward pass of the parts would do it."""
+    for dim, (before, after) in enumerate(zip(befores, afters, strict=True)):
+        n = g.shape[dim] - before - after
+        total = _part(g, dim, before, n)
+        for size, start, left in ((after, before + n, n - 1), (before, 0, 0)):
+            if size:
+                edge = sum_(_part(g, dim, start, size), dim=(dim,), keepdim=True)
+                pairs = [(left, n - 1 - left) if i == dim else (0, 0) for i in range(g.ndim)]
+                total = total + _constant(edge, pairs, 0)
+        g = total
     return g
 
 
@@ -134,10 +150,18 @@ unreflected_: Op = composite(
 )  # fmt: skip
 
 reflected_: Op = composite(
-    "reflected", _reflected, (_unreflected_everywhere,), inputs=("x",),
-    samples=join(one(4, befores=(1,), afters=(2,)), one(2, 4, 3, befores=(0, 2, 0), afters=(0, 0, 0))),
+    "reflected", lambda x, *, befores, afters: _bordered(x, befores, afters, "reflect"), (_unreflected_everywhere,),
+    inputs=("x",), samples=join(one(4, befores=(1,), afters=(2,)), one(2, 4, 3, befores=(0, 2, 0), afters=(0, 0, 0))),
     reduce="reflected", node_name="ReflectionPad",
     doc="x with reflections of elements before and after it in each dimension.",
+)  # fmt: skip
+
+
+replicated_: Op = composite(
+    "replicated", lambda x, *, befores, afters: _bordered(x, befores, afters, "replicate"), (_unreplicated,),
+    inputs=("x",), samples=join(one(3, befores=(1,), afters=(4,)), one(2, 4, 3, befores=(0, 2, 1), afters=(0, 0, 3))),
+    reduce="replicated", node_name="ReplicationPad",
+    doc="x with copies of its ends before and after it in each dimension. d/dx adds the sum of a border to its end.",
 )  # fmt: skip
 
 
@@ -226,8 +250,9 @@ def _padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
         return _constant(x, pairs, number)
     if value is not None and value != 0:
         raise ArgumentError(f'Padding mode "{mode}" doesn\'t take in value argument, got {value!r}')
-    if mode == "reflect" and all(before >= 0 and after >= 0 for before, after in pairs) and any(map(any, pairs)):
-        return reflected_(x, befores=tuple(a for a, _ in pairs), afters=tuple(b for _, b in pairs))
+    op = {"reflect": reflected_, "replicate": replicated_}.get(mode)
+    if op is not None and all(before >= 0 and after >= 0 for before, after in pairs) and any(map(any, pairs)):
+        return op(x, befores=tuple(a for a, _ in pairs), afters=tuple(b for _, b in pairs))
     y = x
     for dim in reversed(range(x.ndim)):
         before, after = pairs[dim]
