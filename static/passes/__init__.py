@@ -13,6 +13,7 @@ from static.graph import Graph, Node, rebuild
 from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants
 from static.passes.interleave import interleave
+from static.passes.mask_triangles import mask_triangles
 from static.passes.merge_equal import merge_equal
 from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
@@ -28,11 +29,14 @@ from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
 from static.passes.turn_back import turn_back
 from static.passes.turn_products import turn_products
+from static.passes.whole_rows import whole_rows
 from static.passes.written_out_products import write_out_products
 
 PIPELINE: tuple[Pass, ...] = (
     remove_dead,
     simplify,
+    mask_triangles,
+    whole_rows,
     fold_constants,
     merge_equal,
     interleave,

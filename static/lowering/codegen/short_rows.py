@@ -62,6 +62,8 @@ from static.lowering.memory.overlapping_parts import FEWEST_ROWS as FEWEST_WITH_
 
 MOST_COLUMNS = 2 * LANES
 """Elements of a row that is written out: the code grows with them."""
+MOST_IN_PARTS = 3 * LANES
+"""Elements of several dimensions, such as matrices of six rows, whose operands lie in small parts."""
 MOST_ITEMS = 640
 """Operations of all columns."""
 FEWEST_ROWS = LANES // 4
@@ -117,7 +119,8 @@ def _short_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int,
     inside = any(bounds.dim >= start for item in group.items for access in item.accesses for bounds in access.parted)
     columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
     last = hint(nest.rows[-1]) if start == nest.inner_run[0] else rows
-    if not 2 <= columns <= MOST_COLUMNS or last < FEWEST_ROWS or (inside and rows < FEWEST_WITH_PARTS):
+    most = MOST_IN_PARTS if inside else MOST_COLUMNS
+    if not 2 <= columns <= most or last < FEWEST_ROWS or (inside and rows < FEWEST_WITH_PARTS):
         return None
     reduced = any(item.kind == "rows" or at_rows(item) for item in group.items)
     if columns >= LANES // 2 and not inside and not (reduced and last >= LANES):  # half a vector holds such a row
@@ -149,7 +152,7 @@ def _first_of_parts(group: Group) -> int | None:
     parted = sorted({x.dim for item in group.items for access in item.accesses for x in access.parted if x.dim})
     for start in parted:
         columns, rows = hint(numel(group.dims[start:])), hint(numel(group.dims[:start]))
-        if columns <= CLOSE or (columns <= MOST_COLUMNS and rows >= FEWEST_TURNED and start == parted[0]):
+        if columns <= CLOSE or (columns <= MOST_IN_PARTS and rows >= FEWEST_TURNED and start == parted[0]):
             return start
     return None
 

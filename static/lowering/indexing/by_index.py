@@ -177,7 +177,7 @@ class ByIndex(Paired):
         source, shape, strides = self.layout(v), v.shape, contiguous_strides(value.shape)
         count = v.ndim - value.ndim + 1
         per_row = self.per_row(node, shape) if shape else None
-        if per_row is None or _is_ready(source) or value.dtype.kind == "b":
+        if per_row is None or (_is_ready(source) and not how.own) or value.dtype.kind == "b":
             return False
         inner = shape[dim + count :]
         split = self.few(shape, dim, count, contiguous_strides(inner))
