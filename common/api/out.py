@@ -66,6 +66,8 @@ CREATION = frozenset(
     ["arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn", "range",
      "randperm", "zeros"]
 )  # fmt: skip
+#: Those of them whose numbers are cut for an `out` of integers.
+OF_NUMBERS = frozenset(["arange", "eye", "full", "linspace", "logspace", "range"])
 #: Functions that convert nothing they write.
 SAME_DTYPE = frozenset(["aminmax", "gather", "multinomial"])
 #: All of them.
@@ -123,7 +125,7 @@ def write(name: str, out: Any, result: Any) -> Any:
         resize_(out, *y.shape)
     if y.dtype != x.dtype and name in SAME_DTYPE:
         raise DTypeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {x.dtype} instead")
-    if y.dtype.kind == "f" != x.dtype.kind:
+    if y.dtype.kind == "f" != x.dtype.kind and name not in OF_NUMBERS:
         raise DTypeError(f"{name}(): result type {y.dtype} can't be cast to the desired output type {x.dtype}")
     assign(x, y.to(x.dtype), name)
     return out

@@ -219,10 +219,10 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: Any = None) -> TensorB
     if is_recorded(self) and not mode.is_inference_mode_enabled():
         raise GradientError("cannot resize variables that require grad")
     array, shape = concrete(self), creation.known_sizes(sizes)
-    if not array.flags.c_contiguous:
-        raise ShapeError("resize_(): the elements do not lie in C order; call contiguous() first")
     if array.shape == tuple(shape):
         return self
+    if not array.flags.c_contiguous:
+        raise ShapeError("resize_(): the elements do not lie in C order; call contiguous() first")
     count = numel(shape)
     if count > array.size:
         longer = np.zeros(count, array.dtype)

@@ -6,6 +6,7 @@ The `payload` is a numpy array in the eager engine and a value of a graph in a t
 from __future__ import annotations
 
 import sys
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from common.core import mode
 from common.core.allocation import allocation_error
 from common.core.dtypes import default_float, number_spec
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import shown
+from common.core.int_arguments import number, shown
 from common.core.python_numbers import as_array
 from common.core.size_tuples import Size
+from common.core.sizes import Dim
 from common.core.source_lines import is_user_file, warn_user
 from common.core.spec import Spec
 from common.tensor.arrays import to_array
@@ -170,8 +172,8 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     Parameters
     ----------
-    data : (...) ndarray; one of float32 is not copied, another becomes float32, as numbers in lists do; or the first of
-        several sizes, for a tensor of zeros to be written to.
+    data : (...) ndarray; one of float32 is not copied, another becomes float32, as numbers in lists do; or a `Size`, or
+        the first of several sizes, for a tensor of zeros to be written to.
     requires_grad : record operations on it; or the second size.
     sizes : further sizes.
 
@@ -191,7 +193,9 @@ class Tensor(TensorBase, metaclass=_TensorType):
                     borrow(data, "Tensor()")
                 else:
                     self.payload = to_array(data, default_float())
-        elif type(data) is int:
+        elif type(data) is Size:
+            self.payload = _of_sizes(data)
+        elif type(data) is int or isinstance(data, (np.integer, Dim)):
             self.payload, requires_grad = _of_sizes((data, requires_grad, *sizes)), False
         else:
             self.payload = to_array(data, default_float() if isinstance(data, (list, tuple)) else None)
@@ -210,10 +214,14 @@ class Tensor(TensorBase, metaclass=_TensorType):
 def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
     """Zeros of the sizes that a constructor is given; False in second place stands for no size."""
     sizes = sizes[:1] if len(sizes) == 2 and sizes[1] is False else sizes
-    if not all(type(n) is int and n >= 0 for n in sizes):
+    try:
+        known = tuple(index(number(n)) for n in sizes)
+    except TypeError:
+        known = (-1,)
+    if min(known, default=0) < 0 or bool in map(type, sizes):
         raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {shown(sizes)}")
     try:
-        return np.zeros(sizes, default_float())
+        return np.zeros(known, default_float())
     except (ValueError, MemoryError) as error:
         raise allocation_error("Tensor", error) from error
 

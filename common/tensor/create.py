@@ -131,8 +131,9 @@ def asarray(obj: Any, dtype: Any = None, *, copy: bool | None = None) -> Any:
 
     Parameters
     ----------
-    obj : numbers, nested lists, an array or a tensor.
-    dtype : by default as for `tensor`.
+    obj : numbers, nested lists, an array, a tensor, or a capsule of DLPack; or the bytes of elements: another object
+        with Python's buffer protocol, such as a bytearray.
+    dtype : by default as for `tensor`; of bytes float32.
     copy : whether to copy; None where it has to be.
 
     Raises
@@ -150,6 +151,11 @@ def asarray(obj: Any, dtype: Any = None, *, copy: bool | None = None) -> Any:
     >>> shared, copied
     (tensor([1., 1.]), tensor([0., 0.]))
     """
+    if type(obj) not in CONVERTED and not isinstance(obj, (*NUMBERS, TensorBase, *CONVERTED)):
+        if type(obj).__name__ == "PyCapsule":
+            obj = from_dlpack(obj)
+        elif is_buffer(obj):
+            obj = frombuffer(obj, dtype=default_float() if dtype is None else dtype)
     if copy:
         return as_tensor(obj, dtype).clone() if isinstance(obj, TensorBase) else tensor(obj, dtype)
     if copy is not None:
@@ -206,6 +212,15 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         raise ArgumentError(f"frombuffer(): {error}") from error
     made = _shared(array if array.flags.writeable else array.copy(), "frombuffer()")
     return made.requires_grad_() if requires_grad else made
+
+
+def is_buffer(x: Any) -> bool:
+    """Whether an object lends its bytes."""
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
 
 
 class _Capsule:

@@ -22,6 +22,7 @@ from common.evaluate import kernels
 from common.ops._define import kernel
 from common.ops._samples import fixed, join, nothing
 from common.tensor.arrays import dtype_or
+from common.tensor.base import TensorBase
 
 
 def _full_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
@@ -267,7 +268,13 @@ def _endless(start: Any, end: Any, step: Any) -> ArgumentError:
     return ArgumentError(f"arange(): {wrong}: step {step} does not lead from {start} to {end}")
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+def _counted_by(x: Any) -> Any:
+    """A number of `arange` as Python's; a traced one is decided now."""
+    one = isinstance(x, (np.generic, np.ndarray, TensorBase)) and len(x.shape) == 0
+    return number(x.item() if one else x)
+
+
+def arange(start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     """start, start + step, ... below `end`; ``arange(end)`` starts at 0.
 
     Floats are computed in float64 as start + i step and rounded once. The dtype is int64, or float32 if any
@@ -275,13 +282,13 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     Parameters
     ----------
-    start, end, step : ints or floats.
+    start, end, step : ints or floats, or 0-d tensors of such.
     dtype : int64 or float32 by default; for one of integers the arguments are rounded towards zero first, for other
         ones than int64 after the elements were counted.
 
     Raises
     ------
-    ArgumentError : `step` is 0, or its sign leads away from `end`.
+    ArgumentError : `step` is 0, or its sign leads away from `end`; or there is no `end`.
     AllocationError : so many elements that their bytes cannot be counted.
 
     Examples
@@ -293,12 +300,14 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     from common.ops.math.cast import to
 
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise ArgumentError("arange(): argument 'end' is missing")
+    start = 0 if start is None else start
     plain = start.__class__ is end.__class__ is step.__class__ is int
     if plain and dtype is None and step > 0 and 0 <= end - start < 1 << 32:
         return made(arange_, start=start, step=step, count=-((start - end) // step))
-    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x for x in (start, end, step)]
-    start, end, step = map(number, numbers)
+    start, end, step = map(_counted_by, (start, end, step))
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
             raise ArgumentError(

@@ -167,7 +167,8 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
             raise ShapeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
     alike = len({part.ndim for part in parts}) == 1
     first = parts[0] if alike else next(part for part in parts if not _empty_vector(part))
-    axis = normalize_dim(dim, first.ndim, "cat")
+    empty = alike and first.ndim == 1 and dim not in (0, -1) and all(map(_empty_vector, parts))
+    axis = 0 if empty else normalize_dim(dim, first.ndim, "cat")
     for position, part in enumerate(parts):
         if part.ndim != first.ndim:
             if not _empty_vector(part):

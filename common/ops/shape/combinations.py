@@ -14,6 +14,7 @@ from common.core.int_arguments import integer, integers
 from common.core.shapes import broadcast_shapes as common_shape
 from common.core.size_tuples import Size
 from common.core.spec import numel
+from common.ops.create.creation import zeros
 from common.ops.index.gather import index_select
 from common.ops.math.cast import to
 from common.ops.shape.cat import cat, stack
@@ -21,6 +22,7 @@ from common.ops.shape.diagonal import diag_embed
 from common.ops.shape.join import each, meshgrid
 from common.ops.shape.padding import pad
 from common.ops.shape.view import reshape
+from common.tensor.create import lift
 
 
 def block_diag(*tensors: Any) -> Any:
@@ -28,7 +30,7 @@ def block_diag(*tensors: Any) -> Any:
 
     Parameters
     ----------
-    tensors : (m, n) each; vectors count as one row, a 0-d tensor as one element.
+    tensors : (m, n) each; vectors count as one row, a 0-d tensor as one element; none give (1, 0).
 
     Raises
     ------
@@ -49,7 +51,7 @@ def block_diag(*tensors: Any) -> Any:
             )
         blocks.append(reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)))
     if not blocks:
-        raise ArgumentError("block_diag(): expected at least one tensor")
+        return lift(zeros(1, 0))
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
     for x in blocks:

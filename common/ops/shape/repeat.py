@@ -13,6 +13,7 @@ from common.core.op import Op
 from common.core.spec import numel
 from common.ops._define import composite
 from common.ops._samples import join, one
+from common.ops.index.advanced_keys import along
 from common.ops.index.gather import index_select
 from common.ops.math.cast import clone
 from common.ops.reduce.reductions import sum_
@@ -128,13 +129,14 @@ def _repeated(x: Any, repeats: tuple[Any, ...], op: str) -> Any:
 
 
 @accept_numpy_names
-def repeat_interleave(x: Any, repeats: Any, dim: Any = None, output_size: Any = None) -> Any:
+def repeat_interleave(x: Any, repeats: Any = None, dim: Any = None, output_size: Any = None) -> Any:
     """Each element several times in a row; new memory.
 
     Parameters
     ----------
     x : (..., n, ...)
-    repeats : an int; or (n) ints, outside a trace, where the size of a result may depend on data.
+    repeats : an int; or (n) ints, outside a trace, where the size of a result may depend on data. Without it, `x` are
+        the numbers, and their positions are repeated.
     dim : the dimension; the flattened `x` by default.
     output_size : the size that comes out, which is checked.
 
@@ -154,6 +156,8 @@ def repeat_interleave(x: Any, repeats: Any, dim: Any = None, output_size: Any = 
     >>> tw.repeat_interleave(tw.tensor([7, 8]), tw.tensor([1, 3]))
     tensor([7, 8, 8, 8])
     """
+    if repeats is None:
+        x, repeats = along(x.shape[0], 0), x
     if dim is None:
         x, dim = reshape_(x, new_shape=(numel(x.shape),)), 0
     axis = normalize_dim(dim, x.ndim, "repeat_interleave")
