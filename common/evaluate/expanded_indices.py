@@ -1,4 +1,6 @@
-"""Gather and scatter at an index that is expanded: read where it lies, once for all rows that share it."""
+"""Reading and adding at indices where operands lie: an index that is expanded, once for all rows that share it; one
+element of each row, whose elements lie in steps.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from common.core.op import Op
 from common.evaluate import kernels
-from common.kernels.arrays import shared_indices
+from common.kernels.arrays import indexing, shared_indices
 
 Run = Callable[..., Any]
 
@@ -53,6 +55,36 @@ def shared(op: Op, dim: int, out: Any, otherwise: Run) -> Run:
     return kernels.by_layout(way_of)
 
 
+def one_of_rows(out: Any, otherwise: Run) -> Run:
+    """``run(x, index)``: what takes one element of rows that another dimension was before it became the last one.
+
+    Parameters
+    ----------
+    out : what is known of the result.
+    otherwise : what takes any operands.
+    """
+
+    def way_of(operands: Sequence[Any]) -> Run:
+        """How operands of these layouts are read."""
+        x, index = operands
+        before = [d for d in range(index.ndim) if np.moveaxis(x, -1, d).flags.c_contiguous]
+        if x.flags.c_contiguous or not before or not index.flags.c_contiguous:
+            return otherwise
+        shape, d = x.shape, before[0]
+        kernel = kernels.compiled(indexing.gather_source(x.dtype, index.dtype), "gather")
+        ints = prod(shape[:d]), shape[-1], prod(shape[d:-1]), 1
+
+        def picked(x: Any, index: Any) -> Any:
+            y = np.empty(out.shape, out.dtype)
+            if kernel(np.moveaxis(x, -1, d), index, y, *ints):
+                return otherwise(x, index)  # it says which index is wrong
+            return y
+
+        return picked
+
+    return kernels.by_layout(way_of)
+
+
 def _shared_from(shape: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
     """From which dimension on, up to `dim`, rows share an index of which each serves a whole row; None if none does."""
     repeated = [s == 0 or n == 1 for s, n in zip(strides, shape, strict=True)]
@@ -64,4 +96,4 @@ def _shared_from(shape: tuple[int, ...], strides: tuple[int, ...], dim: int) -> 
     return first
 
 
-__all__ = ["shared"]
+__all__ = ["one_of_rows", "shared"]

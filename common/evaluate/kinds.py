@@ -288,5 +288,9 @@ def _kernel(self: Recipe) -> None:
         from common.evaluate.expanded_indices import shared
 
         self.run = shared(op, attrs["dim"], outs[0], self.run)
+    elif op.indexed is not None and op.indexed.one and not op.indexed.writes:
+        from common.evaluate.expanded_indices import one_of_rows
+
+        self.run = one_of_rows(outs[0], self.run)
     if self.builtin is not None:
         self.run = _first(self.builtin, self.run)
