@@ -1,6 +1,14 @@
 """Probability distributions: densities, entropies and draws as programs of ops, so in traces and with gradients too."""
 
-from common.distributions import constraint_registry, constraints, distribution, odds, packed_triangles, unit_interval
+from common.distributions import (
+    constraint_registry,
+    constraints,
+    distribution,
+    implied,
+    odds,
+    packed_triangles,
+    unit_interval,
+)
 from common.distributions.categories import (
     Categorical,
     MixtureSameFamily,
@@ -71,7 +79,7 @@ from common.distributions.vector_transforms import (
 )
 
 #: Names of PyTorch's inner modules, such as `utils`.
-broadcast_all, lazy_property = distribution.broadcast_all, distribution.Implied
+broadcast_all, lazy_property = distribution.broadcast_all, implied.Implied
 clamp_probs, logits_to_probs, probs_to_logits = odds.clamp_probs, odds.logits_to_probs, odds.probs_to_logits
 tril_matrix_to_vec, vec_to_tril_matrix = packed_triangles.tril_matrix_to_vec, packed_triangles.vec_to_tril_matrix
 ConstraintRegistry, LogitRelaxedBernoulli = constraint_registry.ConstraintRegistry, unit_interval.LogitRelaxedBernoulli

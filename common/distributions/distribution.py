@@ -104,19 +104,6 @@ def identity(n: Any, dtype: Any) -> Any:
     return lift(eye(n)).to(dtype)
 
 
-class Implied:
-    """A property that an attribute of the object stands in for, if it has one: of two parameters one is given."""
-
-    def __init__(self, compute: Any) -> None:
-        self.compute, self.__doc__ = compute, compute.__doc__
-
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
-        if owner is None:
-            return self
-        with modes.enable_grad():
-            return self.compute(owner)
-
-
 class Distribution:
     """The base of all; names and shapes are those of `torch.distributions`.
 
@@ -212,17 +199,24 @@ class Distribution:
         except TypeError as error:
             raise ArgumentError(f"sample_shape must be a sequence of sizes, got {sample_shape!r}") from error
 
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        """The object that `expand` of a family of a user's fills, as PyTorch names it."""
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            raise NotDefinedError(f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ "
+                                  "method must also define a custom .expand() method.")  # fmt: skip
+        return object.__new__(type(self)) if _instance is None else _instance
+
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions for a larger batch, as `expand` of a tensor.
 
         Parameters
         ----------
         batch_shape : to which the own one broadcasts.
+        _instance : an object to fill, by a family of a user's, whose attributes stay; else a new one.
         """
         batch_shape = members(batch_shape, "expand", "batch_shape")
-        new = object.__new__(type(self)) if _instance is None else _instance
-        new.__dict__.update(self.__dict__)
-        new._batch_shape = Size(batch_shape)
+        new = self._get_checked_instance(type(self), _instance)
+        new.__dict__ |= {**self.__dict__, **new.__dict__, "_batch_shape": Size(batch_shape)}
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
             if isinstance(value, TensorBase):

@@ -8,7 +8,8 @@ from typing import Any
 from common.core.errors import ArgumentError
 from common.core.shapes import broadcast_shapes
 from common.distributions import constraints
-from common.distributions.distribution import Distribution, Implied, Shape, identity, normal, one_dtype
+from common.distributions.distribution import Distribution, Shape, identity, normal, one_dtype
+from common.distributions.implied import Implied
 from common.ops import functional as F
 from common.ops.linalg import factorizations, solving
 
@@ -51,21 +52,27 @@ class OfMatrix:
     """A matrix by its lower Cholesky factor `_factor`; three forms, of which the given one is an attribute."""
 
     _factor: Any
+    _batch_shape: Any
 
     @Implied
     def scale_tril(self) -> Any:
         """The lower Cholesky factor."""
-        return self._factor
+        return self._of_batch(self._factor)
 
     @Implied
     def covariance_matrix(self) -> Any:
         """The matrix."""
-        return gram(self._factor)
+        return self._of_batch(gram(self._factor))
 
     @Implied
     def precision_matrix(self) -> Any:
         """Its inverse."""
-        return factorizations.cholesky_inverse(self._factor)
+        return self._of_batch(factorizations.cholesky_inverse(self._factor))
+
+    def _of_batch(self, x: Any) -> Any:
+        """A matrix for each distribution of the batch."""
+        shape = (*self._batch_shape, *x.shape[-2:])
+        return x if tuple(x.shape) == shape else F.broadcast_to(x, shape)
 
     @staticmethod
     def _one_matrix(given: dict[str, Any], what: str = "Exactly") -> tuple[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.distributions.distribution import Implied, limits, one_dtype
+from common.distributions.distribution import limits, one_dtype
+from common.distributions.implied import Implied
 from common.ops import functional as F
 
 

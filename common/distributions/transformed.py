@@ -71,8 +71,8 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions for a larger batch."""
-        new = object.__new__(type(self)) if _instance is None else _instance
-        new.__dict__.update(self.__dict__)
+        new = self._get_checked_instance(type(self), _instance)
+        new.__dict__ |= {**self.__dict__, **new.__dict__}
         whole = ComposeTransform(self.transforms)
         shape = whole.inverse_shape((*tuple(batch_shape), *self.event_shape))
         base = self.base_dist.expand(tuple(shape)[: len(shape) - len(self.base_dist.event_shape)])

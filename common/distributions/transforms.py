@@ -48,7 +48,7 @@ class Transform:
     def inv(self) -> Transform:
         """The inverse function."""
         if self._inv is None:
-            self._inv = _Inverse(self)
+            self._inv = _InverseTransform(self)
         inverse: Transform = self._inv
         return inverse
 
@@ -111,7 +111,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)
         self._inv = transform
@@ -125,7 +125,7 @@ class _Inverse(Transform):
         return self.inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Inverse) and self._inv == other._inv
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
 
     def __call__(self, x: Any) -> Any:
         return self.inv._inv_call(x)
