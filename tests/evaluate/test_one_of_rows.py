@@ -7,6 +7,7 @@ import dynamic
 import dynamic.nn.functional as F
 from common.core.errors import TwingradError
 from common.ops.index.gather import pick
+from common.ops.loss.classes import nll_
 from tests.bits import assert_all_same_bits
 
 #: Views whose last dimension was another one before, and others, and how many are in a row.
@@ -30,6 +31,8 @@ def test_rows_are_read_where_they_lie(at, dtype):
     for _ in range(3):
         for taken in (dynamic.tensor(index), dynamic.tensor(index.T.copy()).permute(*reversed(range(index.ndim)))):
             assert_all_same_bits([pick(x, taken)], [expected], f"view {at}")
+            if given.dtype.kind == "f":  # a composite reads rows where they lie
+                assert_all_same_bits([nll_(x, taken, ignore=-100)], [-expected], f"losses of view {at}")
 
 
 @pytest.mark.parametrize("wrong", [5, -1, 1 << 40])
@@ -40,7 +43,7 @@ def test_a_wrong_index_is_told_as_of_a_copy(wrong):
     told = []
     for rows in (x.permute(0, 2, 1), x.permute(0, 2, 1).contiguous()):
         with pytest.raises(TwingradError) as raised:
-            pick(rows, dynamic.tensor(index))
+            nll_(rows, dynamic.tensor(index), ignore=-100)
         told.append(str(raised.value).splitlines()[0])
     assert told[0] == told[1]
     assert str(wrong) in told[0] or wrong > 1 << 24
