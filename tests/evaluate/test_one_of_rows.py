@@ -14,7 +14,7 @@ from tests.bits import assert_all_same_bits
 VIEWS = [
     lambda x: x.permute(0, 2, 3, 1), lambda x: x.permute(1, 2, 3, 0), lambda x: x.permute(0, 1, 3, 2),
     lambda x: x.permute(3, 2, 1, 0), lambda x: x.flip(0).permute(0, 2, 3, 1), lambda x: x[:, ::2].permute(0, 2, 3, 1),
-    lambda x: x[:1, :, :1].expand(2, -1, 3, -1), lambda x: x[:1, :, :1, :1].permute(0, 2, 3, 1), lambda x: x,
+    lambda x: x[:1, :, :1].expand(2, -1, 30, -1), lambda x: x[:1, :, :1, :1].permute(0, 2, 3, 1), lambda x: x,
 ]  # fmt: skip
 
 
@@ -22,7 +22,7 @@ VIEWS = [
 @pytest.mark.parametrize("at", range(len(VIEWS)))
 def test_rows_are_read_where_they_lie(at, dtype):
     rng = np.random.default_rng(at)
-    given = rng.integers(0, 100, (2, 5, 3, 4)).astype(dtype)
+    given = rng.integers(0, 100, (2, 5, 30, 40)).astype(dtype)
     if given.dtype.kind == "f":
         given[0, 1], given[1, 2] = np.nan, -0.0
     x = VIEWS[at](dynamic.tensor(given))
@@ -38,9 +38,9 @@ def test_rows_are_read_where_they_lie(at, dtype):
 
 @pytest.mark.parametrize("wrong", [5, -1, 1 << 40])
 def test_a_wrong_index_is_told_as_of_a_copy(wrong):
-    x = dynamic.ones(2, 5, 3)
-    index = np.zeros((2, 3), np.int64)
-    index[1, 2] = wrong
+    x = dynamic.ones(2, 5, 3000)
+    index = np.zeros((2, 3000), np.int64)
+    index[1, 2999] = wrong
     told = []
     for rows in (x.permute(0, 2, 1), x.permute(0, 2, 1).contiguous()):
         with pytest.raises(TwingradError) as raised:
@@ -52,10 +52,10 @@ def test_a_wrong_index_is_told_as_of_a_copy(wrong):
 
 def test_losses_of_images():
     rng = np.random.default_rng(1)
-    x, index = rng.standard_normal((3, 4, 5, 6)).astype(np.float32), rng.integers(0, 4, (3, 5, 6))
+    x, index = rng.standard_normal((3, 4, 50, 60)).astype(np.float32), rng.integers(0, 4, (3, 50, 60))
     expected = -np.take_along_axis(x, index[:, None], 1)[:, 0]
     for _ in range(14):
         found = F.nll_loss(dynamic.tensor(x), dynamic.tensor(index), reduction="none")
         assert_all_same_bits([found], [expected], "losses")
-    none = F.nll_loss(dynamic.ones(3, 4, 0, 6), dynamic.tensor(index[:, :0]), reduction="none")
-    assert tuple(none.shape) == (3, 0, 6)
+    none = F.nll_loss(dynamic.ones(3, 4, 0, 60), dynamic.tensor(index[:, :0]), reduction="none")
+    assert tuple(none.shape) == (3, 0, 60)
