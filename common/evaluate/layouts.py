@@ -11,11 +11,16 @@ import numpy as np
 
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.kernels.arrays.copying import copy_args, copy_source, interleaved_source, merge_dims, stepped_source
+from common.kernels.arrays.copying import (
+    LONG,
+    copy_args,
+    copy_source,
+    interleaved_source,
+    merge_dims,
+    stepped_source,
+)
 
 _LIMIT = 8192
-LONG = 16
-"""Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
 FEW = 8
 """Rows side by side of which fewer are read one by one, in steps, and not turned together."""
 _MUCH = 8192

@@ -34,10 +34,14 @@ from common.core.op import NativeCall
 from common.core.sizes import same
 
 __all__ = [
-    "arange", "arange_source", "bits_of", "cast_source", "copy", "copy_args", "copy_source", "eye",
+    "LONG", "arange", "arange_source", "bits_of", "cast_source", "copy", "copy_args", "copy_source", "eye",
     "eye_source", "fill", "fill_source", "fill_zero", "interleaved_source", "merge_dims", "scatter",
     "stepped_source", "value_bits",
 ]  # fmt: skip
+
+LONG = 16
+"""Elements of a row from which on a kernel copies it backwards, or reads it where it lies."""
+_VECTOR_BYTES = 32
 
 _TILE = 32
 """Rows and columns that a transposing copy handles together, so that each cache line is read once."""
@@ -184,8 +188,22 @@ def copy_source(dtype: Any) -> str:
 
 
 def stepped_source(dtype: Any, step: int) -> str:
-    """Return the source of ``stepped_rows`` of elements `step` apart."""
+    """Return the source of ``stepped_rows`` of at least `LONG` elements `step` apart.
+
+    Elements that follow each other are copied by vectors, the last of which begins before what is left of a row.
+    """
     kind = bits_of(dtype)
+    width = min(_VECTOR_BYTES // np.dtype(dtype).itemsize, LONG)
+
+    def vector(start: str, depth: int) -> str:
+        lines = [f"v{i} = x[p + {start} + {i}]" for i in range(width)]
+        lines += [f"out[q + {start} + {i}] = v{i}" for i in range(width)]
+        return "".join(f"{' ' * depth}{line}\n" for line in lines)
+
+    row = f"            for c in range(n):\n                out[q + c] = x[p + c * {step}]\n"
+    if step == 1:
+        row = f"            last = n - {width}\n            for c in range(0, last, {width}):\n{vector('c', 16)}"
+        row += vector("last", 12)
     return f"""def stepped_rows(bufs, args):
     x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, {kind})
@@ -196,9 +214,7 @@ def stepped_source(dtype: Any, step: int) -> str:
         for r in range(rows):
             p = plane * args[3] + r * args[4]
             q = (plane * rows + r) * n
-            for c in range(n):
-                out[q + c] = x[p + c * {step}]
-    return 0
+{row}    return 0
 """
 
 

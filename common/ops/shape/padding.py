@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
@@ -66,6 +67,8 @@ def _crop(x: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
 def _constant(x: Any, pairs: Sequence[tuple[Any, Any]], value: Any) -> Any:
     if any(a < 0 or b < 0 for a, b in pairs):
         x = _crop(x, pairs)
+        if all(a <= 0 and b <= 0 for a, b in pairs):
+            return called(clone(x), "ConstantPadNdBackward0")
     kept = [(0 if a < 0 else a, 0 if b < 0 else b) for a, b in pairs]
     shape = tuple(a + n + b for n, (a, b) in zip(x.shape, kept, strict=True))
     return constant_pad_(x, shape=shape, starts=tuple(a for a, _ in kept), value=value)
