@@ -12,8 +12,9 @@ import numpy as np
 from common.compiler.loop_ir import Let
 from common.evaluate import kernels
 from common.evaluate.kernels import Builtin
-from common.evaluate.layouts import LONG, WORTH, dense, memory_order, rows_of
+from common.evaluate.layouts import WORTH, dense, memory_order, rows_of
 from common.kernels.arrays import mapped_sums, sums
+from common.kernels.arrays.copying import LONG
 from common.kernels.arrays.reducers import REDUCERS
 from common.kernels.arrays.shared_parts import PARTS, WHOLE
 

@@ -30,8 +30,8 @@ from common.compiler.literals import dtype_name
 from common.compiler.loop_ir import STEP, Let, Loop, Place, Store
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.evaluate.layouts import FEW, LONG, WORTH, dense
-from common.kernels.arrays.copying import merge_dims
+from common.evaluate.layouts import FEW, WORTH, dense
+from common.kernels.arrays.copying import LONG, merge_dims
 
 _LIMIT = 8192
 _COLUMNS, _TILE = 64, 4096
