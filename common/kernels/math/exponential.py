@@ -144,7 +144,8 @@ def exp(x: Value) -> Value:
     wide = dtype_of(x).itemsize == 8
     if fills_registers(x):
         return _scaled_exp(x, absolute(x) < (746.0 if wide else 104.0))
-    y, k = exp_parts(at_most(at_least(x, -746.0 if wide else -104.0), 710.0 if wide else 89.0))
+    # bounded where both factors of `scale` are 0: products that underflow take a hundred times as long
+    y, k = exp_parts(at_most(at_least(x, -1418.0 if wide else -176.0), 710.0 if wide else 89.0))
     return scale(y, k)
 
 
@@ -154,7 +155,7 @@ def exp_of_negative(x: Value) -> Value:
     if fills_registers(x):
         return _scaled_exp(x, x > (-746.0 if wide else -104.0))
     part = 512 if wide else 64
-    y, k = exp_parts(at_least(x, -746.0 if wide else -104.0))
+    y, k = exp_parts(at_least(x, -1064.0 if wide else -132.4))  # bounded where the first factor is 0, as in `exp`
     return y * power_of_two(k + part) * 2.0**-part
 
 
