@@ -1,4 +1,4 @@
-"""Exponentials of numbers so low that the result is +0, among others: exp, and softmax, whose operand is never above 0."""
+"""Exponentials so far below that they are +0, among others: exp, and softmax, whose operand is never above 0."""
 
 import numpy as np
 import pytest
