@@ -17,7 +17,7 @@ class ParameterDict(ByName):
 
     Parameters
     ----------
-    members : a mapping, or pairs of names and parameters; tensors become parameters.
+    parameters : a mapping, or pairs of names and parameters; tensors become parameters.
 
     Examples
     --------
@@ -26,6 +26,9 @@ class ParameterDict(ByName):
     >>> [name for name, _ in table.named_parameters()]
     ['w']
     """
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__(parameters)
 
     @property
     def _table(self) -> dict[str, Any]:  # type: ignore[override]

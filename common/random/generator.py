@@ -288,7 +288,8 @@ def randint(
 ) -> Any:
     """Draw integers from [low, high), all with the same probability up to (high - low) 2^-53.
 
-    An element is ``floor(u (high - low)) + low``, where u is the element of `rand` in float64.
+    An element is ``floor(u (high - low)) + low``, where u is the element of `rand` in float64; of more than 2^53
+    integers two draws say which block of 2^32, and which one in it, all with the same probability up to a factor of 2.
 
     Parameters
     ----------
@@ -298,8 +299,7 @@ def randint(
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype; a bound or the size is
-        missing.
+    ArgumentError : no integers between the bounds, or some beyond the dtype; a bound or the size is missing.
     ShapeError : a negative size.
     """
     if size is None and isinstance(high, (tuple, list)):
@@ -328,7 +328,7 @@ def randint_like(
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype.
+    ArgumentError : no integers between the bounds, or some beyond the dtype.
     """
     if last is None:
         first, last = 0, first  # randint_like(input, high)
@@ -340,8 +340,7 @@ def randint_like(
 def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
     first = low if type(low) is int else int(integer(low, function, "low"))
     last = high if type(high) is int else int(integer(high, function, "high"))
-    if not first < last <= first + 2**53:
-        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    require_order(first, last)
     if dtype.kind != "f":
         least, most = whole_range(dtype)
         if first < least or last - 1 > most:
@@ -349,8 +348,20 @@ def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, i
     return first, last
 
 
+def require_order(first: Any, last: Any) -> None:
+    """Refuse bounds with no integers of 64 bits between them."""
+    if not -(2**63) <= first < last <= 2**63:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', within 64 bits, but got {first} and {last}")
+
+
 def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
     """Integers from [first, last), see `randint`."""
+    if last - first > 2**53:
+        blocks, rest = -((first - last) >> 32), (last - first - 1) % 2**32 + 1  # of the last block; then from 0 on
+        high, low = (integers(0, n, shape, int64, generator) for n in (blocks, 2**32))
+        beyond = REGISTRY["logical_and"](REGISTRY["eq"](high, blocks - 1), REGISTRY["ge"](low, rest))
+        y = where(beyond, low - rest, high * 2**32 + low)
+        return y + first if dtype == int64 else _to(y + first, dtype)
     u = draw("rand", shape, float64, generator)
     if type(u) is np.ndarray:  # outside a trace
         y = np.empty(u.shape, int64)

@@ -20,7 +20,7 @@ from common.core.int_arguments import integer
 from common.core.shapes import unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
-from common.random.generator import Generator, draw, integers
+from common.random.generator import Generator, draw, integers, require_order
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
@@ -329,7 +329,7 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, or more than 2^53, of which int64 holds more.
+    ArgumentError : no integers between the bounds.
     """
     given = dict(zip(("from", "to") if len(bounds) == 2 else ("to",), bounds, strict=False)) | named
     if len(bounds) > 2 or not set(given) <= {"from", "to"}:
@@ -341,8 +341,7 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
         drawn_by(into=self)
         high, low = (integers(0, 2**bits, tuple(self.shape), int64, generator) for bits in (31, 32))
         return assign(self, high * 2**32 + low, "random")
-    if not first < last <= first + 2**53:
-        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    require_order(first, last)
     drawn_by(into=self)
     return assign(self, integers(int(first), int(last), tuple(self.shape), self.dtype, generator), "random")
 

@@ -53,3 +53,9 @@ def test_scaling_rows_down_leaves_their_tangents(tw, name):
     norms = np.array([1.0, 13**0.5, 41**0.5, 85**0.5])
     scaled = np.arange(8.0).reshape(4, 2) / np.array([1, norms[1], 1, norms[3]])[:, None]
     np.testing.assert_allclose(table.numpy(), scaled, rtol=1e-6)
+
+
+@engines
+def test_parameters_of_a_dictionary_go_by_name(tw):
+    table = tw.nn.ParameterDict(parameters={"b": tw.nn.Parameter(tw.ones(2)), "a": tw.zeros(1)})
+    assert [name for name, _ in table.named_parameters()] == ["a", "b"]
