@@ -16,6 +16,10 @@ from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 from common.core.op import EQUAL
 
+BYTES = 64
+"""Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
+MUCH_CODE = 160
+"""Statements of a loop, of which sixteen registers hold few values: vectors of one register then, and half the code."""
 CHAIN = 20
 """Instructions of a loop's scalar definitions from which on they wait for each other longer than for memory."""
 LONG_CHAIN = 50
@@ -73,6 +77,10 @@ class SeveralVectors(IndexedRows):
                         text = self._among_steps("eq", self.bounded(count, "sgt", -1), lanes.width)
                         return Register(text, BOOL, None, lanes.width)
         return super().call(node)
+
+    def bytes_of_vector(self, node: ast.For) -> int:
+        """Bytes of a vector of the widest floats of a loop."""
+        return BYTES // 2 if self.sixteen and len(node.body) > MUCH_CODE else BYTES
 
     def bounded(self, value: Register, order: str, bound: int) -> Register:
         """A number, or a bound that it is beyond."""

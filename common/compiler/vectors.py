@@ -34,9 +34,6 @@ from common.compiler.several_vectors import SeveralVectors
 from common.compiler.syntax_tree import names, parts
 from common.core.numerics import LANES
 
-BYTES = 64
-"""Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
-
 MOST = 32
 """LaneState of a vector of small elements."""
 
@@ -238,7 +235,7 @@ class Vectors(SeveralVectors, ABC):
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
-        return min(BYTES // max(sizes), LANES_OF_ROWS if at_places(node) else MOST)
+        return min(self.bytes_of_vector(node) // max(sizes), LANES_OF_ROWS if at_places(node) else MOST)
 
     def order(self, order: str, x: Register, y: Register) -> Register:
         """How two values compare; the index of the loop and a number as the lanes from its first one on."""

@@ -19,8 +19,6 @@ from static.graph.elements import Elements, Key, Mask, is_elementwise, is_reduct
 
 MOST = 1024
 """Elements of all values that are taken apart: the time to compile grows with them."""
-MOST_COSTLY = 4
-"""Elementary functions that are written out in the place of one."""
 
 
 def write_out_products(graph: Graph) -> Graph:
@@ -57,8 +55,7 @@ def _fits(node: Node, mask: Mask) -> bool:
     shape = shape_of(node.outputs[0])
     if len(shape) != len(mask) or any(type(n) is not int for n, out in zip(shape, mask, strict=True) if out):
         return False
-    assert node.op is not None
-    return 0 < _count(node, mask) <= (MOST_COSTLY if node.op.costly else FEW * FEW)
+    return 0 < _count(node, mask) <= FEW * FEW
 
 
 def _extend(graph: Graph, apart: dict[Key, Mask]) -> None:

@@ -24,7 +24,7 @@ from common.kernels.arrays.code_blocks import (
     zero,
 )
 
-_TALL = 16
+_TALL = 2
 """Rows of the left operand from which on a narrow right one is transposed for them."""
 
 _VOID = ir.VoidType()

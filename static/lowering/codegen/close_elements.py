@@ -24,17 +24,25 @@ from static.lowering.codegen.loop_nest import InnerNest, Nest
 from static.lowering.groups import Group
 from static.lowering.ir.items import size_key
 
+WRITTEN = 64
+"""Steps up to which elements that take much computing are written by vectors: each goes to its place by itself."""
+EACH = 4
+"""Operations for each such element, of which vectors save more than that takes."""
+
 
 def close_form(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int, int], list[Any]] | None:
     """Distances of the traced call by their arguments, and the form for them; None if none is short or negative."""
     if nest.inner is None or hint(nest.inner) < LANES:
         return None
+    written = sum(item.window is not None for item in group.items)
+    most = WRITTEN if len(group.items) >= EACH * written else CLOSE
     known: dict[Any, int] = {}
     certain: dict[int, int] = {}
     for item in group.items:
         for access in item.accesses if item.window is None else [*item.accesses, item.window]:
             step = nest.strides(access.strides)[1]
-            if (2 <= hint(step) <= CLOSE or hint(step) == -1) and size_key(step) not in known:
+            last = most if access is item.window else CLOSE
+            if (2 <= hint(step) <= last or hint(step) == -1) and size_key(step) not in known:
                 known[size_key(step)] = hint(step)
                 certain[nest.argument(step)] = hint(step)
     if not known:

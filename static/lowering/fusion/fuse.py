@@ -23,6 +23,7 @@ from common.runtime.call_text import MAX_BUFFERS
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.codegen.short_rows import MOST_ITEMS, are_short, at_rows
 from static.lowering.fusion.common_space import align
+from static.lowering.fusion.long_runs import long_runs
 from static.lowering.fusion.merge_policy import MergePolicy
 from static.lowering.fusion.rows_at_indices import short_obstacle
 from static.lowering.fusion.size_only import KEPT, is_worth_keeping
@@ -67,6 +68,8 @@ class _Fuser:
         self.alone: set[int] = set()
 
     def run(self) -> list[Group]:
+        for run in long_runs(self.work.items, self.users, self.bound, MAX_ARRAYS, self.fits):
+            self.join(run)
         for item in self.work.items:
             for producer in self.producers(item):
                 self.try_merge(self.slot_of[producer.id], self.slot_of[item.id], item, producer, False)
@@ -77,6 +80,19 @@ class _Fuser:
         for item in reversed(self.work.items):
             self.join_only_user(item)
         return sorted(self.groups.values(), key=lambda group: group.id)
+
+    def fits(self, item: Item, own: set[int]) -> bool:
+        """Whether an item can share a loop with others, whose results it may read."""
+        return item.id not in self.work.kept and not any(_edge_obstacle(access, own) for access in item.accesses)
+
+    def join(self, items: list[Item]) -> int:
+        """Make one group of items, and return its slot."""
+        if len(items) == 1:
+            return self.slot_of[items[0].id]
+        half = len(items) // 2
+        slot, other = self.join(items[:half]), self.join(items[half:])
+        self.merge(slot, other)
+        return slot
 
     def producers(self, item: Item) -> list[Item]:
         """The makers of what an item reads, latest first."""
