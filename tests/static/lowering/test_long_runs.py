@@ -55,6 +55,15 @@ def test_bits_are_those_of_products_one_by_one(name, rows, dtype):
     assert_same_bits(np.asarray(tw.function(gradient(f))(x)), eager.grad.numpy(), name)
 
 
+@pytest.mark.parametrize("sizes", [(17, 300), (300, 17)])
+def test_chains_over_two_batches_stay_apart(sizes):
+    f = lambda x, y: (exponential(x)[:, 0, 0], exponential(y)[:, 1, 2])  # noqa: E731
+    x, y = (matrices(n, 4, 4) for n in sizes)
+    expected = f(dynamic.tensor(x), dynamic.tensor(y))
+    for found, wanted in zip(tw.function(f)(x, y), expected, strict=True):
+        assert_same_bits(np.asarray(found), wanted.numpy(), "chains")
+
+
 @pytest.mark.parametrize("compiler", ["own", "numba"])
 def test_compilers_agree(compiler):
     x = matrices(37, 4, 4)
