@@ -62,6 +62,10 @@ class RemovableHandle:
         taken = members(used, "go_beyond", "used")
         cls._ids = itertools.count(max([next(cls._ids), *(integer(i, "go_beyond", "used") + 1 for i in taken)]))
 
+    def hooks_dict_ref(self) -> dict[int, Hook]:
+        """The table in which the hook stands."""
+        return self._hooks
+
     def remove(self) -> None:
         """Take the hook out; again does nothing."""
         self._hooks.pop(self.id, None)

@@ -90,3 +90,12 @@ def test_a_parameter_goes_by_its_first_name():
     assert [x.name for x in whole.parameters()] == ["0.first", "1.bias"]
     net.scale = dynamic.nn.Parameter(net.bias.detach() + 1)
     assert net.scale.name == "scale"
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_handle_knows_the_table_of_its_hook(engine):
+    layer = engine.nn.Linear(1, 1)
+    handle = layer.register_forward_hook(lambda *given: None)
+    assert handle.hooks_dict_ref() is layer._forward_hooks
+    handle.remove()
+    assert handle.id not in handle.hooks_dict_ref()
