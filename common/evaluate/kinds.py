@@ -110,7 +110,9 @@ def _loop(
 
         if name == "clone":  # in one pass
             return lambda x: layouts.copied(x, shape, out_dtype)
-        if (how := strided_loops.reading(arrays, shape)) is not None:
+        to_ints = name.startswith("to_") and dtypes[0].kind == "f" and out_dtype.kind in "iu"
+        # conversions of floats to ints are made by vectors only of elements that follow each other
+        if not to_ints and (how := strided_loops.reading(arrays, shape)) is not None:
             body = kernels.body_of(name, dtypes, wanted)
             known = kernels.versions(name, dtypes, body) if shapes[-1] == () else {}
             source = strided_loops.source(f"loop_{name}", body, dtypes, out_dtype, how.letters, known)

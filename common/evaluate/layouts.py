@@ -138,10 +138,13 @@ def _way_of_copying(
         ways = tuple([slice(None, None, -1 if s == -size else 1) for s in strides])
         forward = [abs(s) if s == -size else s for s in strides]
         to = [d if w.step == 1 else -d for d, w in zip(contiguous_strides(shape), ways, strict=True)]
-        args, copy = (
-            copy_args(shape, 0, [s // size for s in forward], 0, to),
-            kernels.compiled(copy_source(dtype), "copy"),
-        )
+        merged = [*zip(*merge_dims(shape, [s // size for s in forward], to), strict=True)]
+        units = [d for d, (n, step, _) in enumerate(merged[:-1]) if step == 1 and n >= FEW]
+        if units:  # these rows are turned, whatever lies between them and the last dimension
+            merged.insert(-1, merged.pop(units[0]))
+        sizes, steps, places = zip(*merged, strict=True)
+        args = copy_args(sizes, 0, steps, 0, places)
+        copy = kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x[ways], out[ways], *args)
     if many and columns >= LONG and last == -size and not any(s % size for s in strides):
         args, copy = copy_args(shape, 0, [s // size for s in strides]), kernels.compiled(copy_source(dtype), "copy")
