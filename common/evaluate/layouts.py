@@ -130,7 +130,7 @@ def _way_of_copying(
             steps = kernels.compiled(stepped_source(dtype, step // size), "stepped_rows")
             ints = (*[1, 1, *lengths][-2:], across, *[s // size for s in [0, 0, *apart][-2:]])
             return lambda x, out: steps(x, out, *ints)
-        if 0 < len(lengths) <= 2 and across <= 4 and apart[-1] == size and lengths[-1] >= LONG:
+        if 0 < len(lengths) <= 2 and across < FEW + (size == 1) and apart[-1] == size and lengths[-1] >= LONG:
             meet = kernels.compiled(interleaved_source(dtype, across), "interleaved")
             places = (*[1, *lengths][-2:], [0, *apart][-2] // size, step // size)
             return lambda x, out: meet(x, out, *places)
@@ -142,8 +142,8 @@ def _way_of_copying(
         units = [d for d, (n, step, _) in enumerate(merged[:-1]) if step == 1 and n >= FEW]
         if units:  # these rows are turned, whatever lies between them and the last dimension
             merged.insert(-1, merged.pop(units[0]))
-        sizes, steps, places = zip(*merged, strict=True)
-        args = copy_args(sizes, 0, steps, 0, places)
+        sizes, apart_by, places = zip(*merged, strict=True)
+        args = copy_args(sizes, 0, apart_by, 0, places)
         copy = kernels.compiled(copy_source(dtype), "copy")
         return lambda x, out: copy(x[ways], out[ways], *args)
     if many and columns >= LONG and last == -size and not any(s % size for s in strides):

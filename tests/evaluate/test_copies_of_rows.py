@@ -50,7 +50,9 @@ def test_what_is_taken_away_at_the_ends(left, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(20, 3, 9, 17), (9, 1, 40, 30), (64, 8, 2, 9), (100, 10, 100)])
+@pytest.mark.parametrize(
+    "shape", [(20, 3, 9, 17), (9, 1, 40, 30), (64, 8, 2, 9), (100, 10, 100), (5, 30, 40), (8, 900)]
+)
 def test_every_order_of_dimensions_forward_and_backward(shape, dtype):
     rng = np.random.default_rng(len(shape))
     x = rng.integers(0, 100, shape).astype(dtype)
