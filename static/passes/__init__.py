@@ -19,6 +19,7 @@ from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
 from static.passes.on_dag import from_graph as from_graph
 from static.passes.on_dag import on_dag as on_dag
+from static.passes.outer_products import outer_products
 from static.passes.pick_first import pick_first
 from static.passes.rematerialise import Rematerialiser, rematerialise
 from static.passes.remove_dead import remove_dead
@@ -53,7 +54,7 @@ OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.
 REGIONS: tuple[Pass, ...] = (split_sums, trim_regions, save_residuals, trim_regions, remove_dead)
 #: After all.
-LAST: tuple[Pass, ...] = (write_out_products, remove_dead)
+LAST: tuple[Pass, ...] = (write_out_products, outer_products, remove_dead)
 
 
 class PassReport(NamedTuple):
