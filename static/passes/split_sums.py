@@ -7,6 +7,9 @@ from itertools import combinations, count
 from typing import Any
 
 from common.core.op import ADD
+from common.core.sizes import same_shape
+from common.core.spec import Spec
+from common.ops.shape.view import reshape_
 from static.graph import Graph, Node, Value, derived_id
 from static.graph.nodes import Effect
 from static.graph.region_edit import LoopEdit
@@ -53,7 +56,7 @@ def _split(node: Node) -> tuple[list[Node], Sequence[Value]]:
             spec = leaf.operands[0].spec
             begin = Node(next(ids), zero.node.op, (), {**zero.node.attrs, "shape": spec.shape}, [spec], add.source)
             given = Node(-next(ids), None, (), {"name": "total"}, [spec], add.source).outputs[0]
-            value = _only(add.operands[1], where, ids, inside)
+            value = _only(add.operands[1], where, spec.shape, ids, inside)
             inside.append(Node(next(ids), add.op, (given, value), add.attrs, [spec], add.source))
             carried.append([begin.outputs[0], given, inside[-1].outputs[0], None, (k, where)])
             before.append(begin)
@@ -121,15 +124,24 @@ def _apart(a: Where, b: Where) -> bool:
     return False
 
 
-def _only(value: Value, where: Where, ids: Iterator[int], made: list[Node]) -> Any:
-    """The sum of those leaves of a value that lie in one place; None if there are none."""
+def _only(value: Value, where: Where, shape: tuple[Any, ...], ids: Iterator[int], made: list[Node]) -> Any:
+    """The sum of those leaves of a value that lie in one place, under a shape; None if there are none."""
     node = value.node
     if node.name != ADD:
-        return node.operands[0] if _where(node) == where else None
-    found = [x for x in (_only(y, where, ids, made) for y in node.operands) if x is not None]
+        return _under(node.operands[0], shape, ids, made) if _where(node) == where else None
+    found = [x for x in (_only(y, where, shape, ids, made) for y in node.operands) if x is not None]
     if len(found) < 2:
         return found[0] if found else None
     made.append(Node(next(ids), node.op, tuple(found), node.attrs, [found[0].spec], node.source, node.scope))
+    return made[-1].outputs[0]
+
+
+def _under(x: Value, shape: tuple[Any, ...], ids: Iterator[int], made: list[Node]) -> Value:
+    """A leaf under a shape: one is the gradient of ``a[0]``, another that of ``a[0:1]``."""
+    if same_shape(x.shape, shape):
+        return x
+    spec = Spec(shape, x.dtype, x.spec.weak)
+    made.append(Node(next(ids), reshape_, (x,), {"new_shape": shape}, [spec], x.node.source, x.node.scope))
     return made[-1].outputs[0]
 
 

@@ -45,6 +45,15 @@ def overlapping(tw, p, e):
     return tw.scan(step, p[0:2] * 0, e)[0].sum()
 
 
+def one_or_some(tw, p, e):
+    """Gradients of p[1] are numbers, those of p[1:2] arrays of one."""
+
+    def step(v, x):
+        return tw.tanh(v * p[1:2] + x * p[1] - p[0]) + p[0:1], None
+
+    return tw.scan(step, p[0:1] * 0, e)[0].sum()
+
+
 def from_the_end(tw, p, e):
     def step(v, x):
         return tw.tanh(v * p[-1] + x * p[0]), None
@@ -69,7 +78,7 @@ def nested(tw, p, e):
     return tw.scan(step, p[0] * 0, tw.reshape(e, (-1, 3)))[0]
 
 
-PROGRAMS = [variance, read_twice, rows, overlapping, from_the_end, whole_too, nested]
+PROGRAMS = [variance, read_twice, rows, overlapping, one_or_some, from_the_end, whole_too, nested]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
