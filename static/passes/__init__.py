@@ -30,6 +30,7 @@ from static.passes.take_apart import take_apart
 from static.passes.trim_regions import trim_regions
 from static.passes.turn_back import turn_back
 from static.passes.turn_products import turn_products
+from static.passes.turn_states import turn_states
 from static.passes.whole_rows import whole_rows
 from static.passes.written_out_products import write_out_products
 
@@ -52,7 +53,15 @@ PIPELINE: tuple[Pass, ...] = (
 #: Of these, those that leave regions alone.
 OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.
-REGIONS: tuple[Pass, ...] = (split_sums, trim_regions, save_residuals, trim_regions, remove_dead)
+REGIONS: tuple[Pass, ...] = (
+    split_sums,
+    trim_regions,
+    save_residuals,
+    trim_regions,
+    turn_states,
+    merge_equal,
+    remove_dead,
+)
 #: After all.
 LAST: tuple[Pass, ...] = (write_out_products, outer_products, remove_dead)
 
