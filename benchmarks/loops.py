@@ -138,8 +138,22 @@ def filtered(tw: Any, observed: Any, step: Any) -> Any:
         mean = mean + gain @ (seen - mean)
         return (mean, (eye - gain) @ spread), mean
 
-    scan = tw.scan if hasattr(tw, "scan") else importlib.import_module("jax.lax").scan
-    return (scan(iterate, (observed[0] * 0, eye), observed)[1] ** 2).sum()
+    return (_scan(tw)(iterate, (observed[0] * 0, eye), observed)[1] ** 2).sum()
+
+
+def state_space(tw: Any, inputs: Any, decay: Any, weights: Any) -> Any:
+    """Return the sum of the squared outputs of channels, each of which has a state of a few numbers."""
+    kept = tw.exp(-tw.abs(decay))
+
+    def iterate(state: Any, given: Any) -> Any:
+        state = kept * state + weights * given[:, None]
+        return state, state.sum(1)
+
+    return (_scan(tw)(iterate, decay * 0, inputs)[1] ** 2).sum()
+
+
+def _scan(tw: Any) -> Any:
+    return tw.scan if hasattr(tw, "scan") else importlib.import_module("jax.lax").scan
 
 
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
@@ -158,6 +172,7 @@ PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {
     "Haar wavelet of 25,000 x 8": (wavelet, ((25_000, 8),)),
     "orthogonal bases of 5000 triples of vectors": (bases, ((5000, 3, 3),)),
     "Kalman filter of 2 numbers, 1000 steps": (filtered, ((1000, 2), (2, 2))),
+    "state space of 16 channels of 8, 1000 steps": (state_space, ((1000, 16), (16, 8), (16, 8))),
 }
 
 

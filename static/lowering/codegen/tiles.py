@@ -28,8 +28,8 @@ from static.lowering.ir.items import Access, is_literal, size_key, sizes_key
 
 ROWS = 16
 """Rows that are done together: as many floats as a cache line holds."""
-LONGEST = 4096
-"""Elements of a row up to which those of all operands stay in the cache."""
+LONGEST = 65536
+"""Elements of a row up to which a tile stays in the last cache: 4 MB of floats."""
 MOST = 4
 """Operands that are turned."""
 SMALL = 4096
@@ -71,7 +71,11 @@ class Tiles:
         outer, inner = self.nest.strides(access.strides)
         if is_literal(inner, 0) or is_literal(inner, 1):
             return None
-        return next((i for i, stride in enumerate(outer) if is_literal(stride, 1)), None)
+        return next((i for i, stride in enumerate(outer) if is_literal(stride, 1) or is_literal(stride, -1)), None)
+
+    def _goes_back(self, access: Access) -> bool:
+        """Whether the rows that are done together lie in the memory of an access from the last to the first."""
+        return is_literal(self.nest.strides(access.strides)[0][self.row], -1)
 
     def place(self, access: Access, rows: list[Any], column: str) -> Place | None:
         """Where an element lies in its tile; None if the access is not turned."""
@@ -81,7 +85,9 @@ class Tiles:
         if where not in self.turned:
             assert nest.inner is not None
             self.turned[where] = nest.slot(nest.scratch(access.buffer.dtype, ROWS * nest.inner))
-        base = nest.named(f"({nest.row_names[self.row]} - m0) * {nest.size(nest.inner)}", rows)
+        name = nest.row_names[self.row]
+        row = f"(m1 - 1 - {name})" if self._goes_back(access) else f"({name} - m0)"
+        base = nest.named(f"{row} * {nest.size(nest.inner)}", rows)
         return Place(self.turned[where], base, column)
 
     def loops(self, body: list[Any], rows: list[Any]) -> list[Any]:
@@ -111,7 +117,8 @@ class Tiles:
         outer, inner = nest.strides(access.strides)
         nest.forget_bases()
         base = nest.base(access.offset, [0 if i == self.row else stride for i, stride in enumerate(outer)], lets)
-        first = f"{base} + m0" if base else "m0"
+        first = "1 - m1" if self._goes_back(access) else "m0"
+        first = f"{base} + {first}" if base else first
         columns = nest.size(nest.inner)
         sizes = columns, nest.size(inner), "m1 - m0", columns
         return [*lets, Run(Call("turn_rows", (tile, "0", nest.slot(access.buffer), first, *sizes)))]

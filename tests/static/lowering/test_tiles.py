@@ -52,6 +52,19 @@ def test_a_transposed_operand_is_turned_and_numpy_agrees():
     assert len(program_of(compiled).steps) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
+def test_a_transposed_operand_that_is_read_backwards_is_turned_and_numpy_agrees(dtype):
+    compiled = tw.function(lambda x, y: (F.flip(x.T, (0,)) ^ y, F.flip(x, (0, 1)).T) if dtype is bool else
+                           (F.flip(x.T, (0,)) * 2 + y, F.flip(x, (0, 1)).T - y))  # fmt: skip
+    for m, n in ((100, 70), (70, 100), (17, 300), (300, 17), (5000, 18)):
+        x, y = (floats(*shape) * 9 for shape in ((m, n), (n, m)))
+        x, y = (x > 0, y > 0) if dtype is bool else (x.astype(dtype), y.astype(dtype))
+        back, both = x.T[::-1], x[::-1, ::-1].T
+        expected = [back ^ y, both] if dtype is bool else [back * dtype(2) + y, both - y]
+        assert_all_same_bits(list(compiled(x, y)), expected, "numpy")
+    assert "m1 - 1 - r0" in compiled.source
+
+
 def test_an_operand_is_turned_once_and_a_reduction_takes_its_rows_where_they_lie():
     compiled = assert_compiles(lambda x: F.softmax(x.T, 1), (floats(100, 70),))
     assert compiled.source.count("turn_rows(") == 1
@@ -74,6 +87,8 @@ def permuted(seed):
             order = list(range(x.ndim))
             choose.shuffle(order)
             a = F.permute(a, order)
+            if choose.random() < 0.3:
+                a = F.flip(a, (choose.randrange(a.ndim),))
             if tuple(a.shape) != tuple(b.shape):
                 b = a if choose.random() < 0.5 else a.sum(choose.randrange(a.ndim), True)
             values.append(choose.choice([F.add, F.mul, lambda a, b: F.tanh(a) - b])(a, b))
