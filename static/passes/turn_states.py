@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from common.core.sizes import hint, key, same, same_shape
 from common.core.spec import Spec
-from common.ops.shape.view import permute_, reshape_
+from common.ops.shape.view import expand_, permute_, reshape_
 from static.graph import Graph, Node, Value, derived_id
 from static.graph.nodes import Effect
 from static.graph.region_edit import LoopEdit
@@ -238,7 +238,7 @@ class _Body:
             make = ways[op.parts]
         elif not [*node.values] and set(node.attrs) >= {"shape"} and op.fill is not None:
             make = self._filled
-        elif op.name == "expand":
+        elif op is expand_:
             make = self._expanded
         made = None if make is None else make(node)
         if made is not None:

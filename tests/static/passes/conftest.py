@@ -1,18 +1,17 @@
 import pytest
 
-import static.passes
+from common.core.dtypes import number_spec
 from common.core.sizes import hint, same
 from static.graph import Graph, Value
-from static.lowering.legalise import number_spec
+from static.graph.verify import verify
 
 
 @pytest.fixture(autouse=True)
 def specs_are_those_of_ops(monkeypatch: pytest.MonkeyPatch) -> None:
     """After each pass, every result has the shape and dtype that its op gives of its operands."""
-    known = static.passes.verify
 
-    def verify(graph: Graph, stage: str) -> None:
-        known(graph, stage)
+    def verify_specs(graph: Graph, stage: str) -> None:
+        verify(graph, stage)
         for node in graph.all_nodes():
             if node.op is None or node.op.kind in ("control", "act"):
                 continue
@@ -23,4 +22,4 @@ def specs_are_those_of_ops(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert shapes, f"after {stage}: {node} has the shape of {spec}"
                 assert spec.dtype == value.dtype, f"after {stage}: {node} has the dtype of {spec}"
 
-    monkeypatch.setattr(static.passes, "verify", verify)
+    monkeypatch.setattr("static.passes.verify", verify_specs)
