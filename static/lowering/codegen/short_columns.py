@@ -85,7 +85,7 @@ def are_short_columns(group: Group, escaping: set[int], nest: Nest) -> bool:
         return False
     if nest.inner_run[0] != split or hint(nest.inner) < FEWEST_COLUMNS or not 2 <= hint(group.dims[lead]) <= MOST:
         return False
-    count, costly = hint(group.dims[lead]), sum(not is_cheap(item) for item in group.items)
+    count, costly = hint(group.dims[lead]), sum(not (is_cheap(item) or item.gathers) for item in group.items)
     if count * len(group.items) > MOST_ITEMS:
         return False
     if costly and hint(nest.inner) > KNOWN:  # elements of one row may be those of the next, for all that the text says
@@ -120,7 +120,7 @@ class _ReducedLast:
             self.group.items += [self._item(item) for item in source.items]
 
     def _is_possible(self, item: Item) -> bool:
-        if item.at is not None or item.calls or item.kind not in ("map", "cols") or item.gathers:
+        if item.puts or item.calls or item.kind not in ("map", "cols"):
             return False
         if any(access.parted for access in item.accesses) or len(item.results) > 1:
             return False
@@ -164,6 +164,7 @@ class _ReducedLast:
             item.results,
             split=split,
             window=window,
+            at=item.at,
         )
 
     def _source(self, source: Access | Const) -> Access | Const:
