@@ -157,6 +157,34 @@ def turn_rows(out, to, x, at, row, step, rows, columns):
             out[to + r * row + c] = x[at + c * step + r]
 
 
+def squares_of_differences(a, i, b, j, out, to, n, k):
+    """The sums of the squared differences of a row and each of n others."""
+    for r in range(n):
+        out[to + r] = fold(a[i : i + k] - b[j + r * k : j + r * k + k], 0, k, SQUARES)
+
+
+def magnitudes_of_differences(a, i, b, j, out, to, n, k):
+    """The same of magnitudes."""
+    for r in range(n):
+        out[to + r] = fold(a[i : i + k] - b[j + r * k : j + r * k + k], 0, k, MAGNITUDES)
+
+
+def largest_of_differences(a, i, b, j, out, to, n, k):
+    """The largest magnitudes."""
+    for r in range(n):
+        out[to + r] = 0
+        for c in range(k):
+            out[to + r] = larger(out[to + r], abs(a[i + c] - b[j + r * k + c]))
+
+
+def add_slopes(a, i, b, j, w, q, sums, at, width, n):
+    """Add differences times weights to the accumulators of their lanes."""
+    for p in range(n):
+        for c in range(width):
+            lane = at + (p & 15) * width + c
+            sums[lane] = sums[lane] + (a[i + c] - b[j + p]) * w[q + p * width + c]
+
+
 def max_of_rows(out, to, x, at, columns, rows):
     """Let `out` be the maximum of itself and each row."""
     for r in range(rows):
@@ -324,6 +352,4 @@ def multiply_vector(a, i, x, j, out, at, m, k, lda, trans):
         for p in range(k):
             y = a[i + (p * lda + row if trans else row * lda + p)]
             lanes[p & 15] = fma(y, x[j + p], lanes[p & 15])
-        for p in range(k, (k + 15) // 16 * 16):
-            lanes[p & 15] = lanes[p & 15] + 0
-        out[at + row] = fold16(lanes, 0, 1, SUM)
+        out[at + row] = fold16(lanes, 0, 1, SUM) + 0

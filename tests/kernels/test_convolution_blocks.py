@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -82,15 +83,18 @@ def test_one_kernel_has_the_bits_of_whole_columns(x, w, attrs, dtype):
     assert ours == results(lambda x, w: whole(x, w, **attrs), leaves, cotangent)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
 def test_zeros_have_the_signs_of_whole_columns(size):
-    """Products round to -0.0; what has no product, as a missing lane, is +0.0."""
-    for o, groups in ((2, 1), (2, 2)):
-        x = dynamic.tensor(np.full((1, 2, 9, 20), 1e-30, np.float32))
-        w = dynamic.tensor(np.full((o, 2 // groups, size, size), -1e-30, np.float32))
-        for padding in (0, 1):
-            y = F.conv2d(x, w, padding=padding, groups=groups)
-            assert y.numpy().tobytes() == whole(x, w, padding=padding, groups=groups).numpy().tobytes()
+    """Products round to -0.0; chains that a product with one row has are added to +0.0."""
+    for (o, groups), padding in product(((2, 1), (2, 2)), (0, 1)):
+        for places in ((9, 20), (7 + size, 15 + size)):
+            x = np.full((1, 2, *places), 1e-30, np.float32)
+            w = np.full((o, 2 // groups, size, size), -1e-30, np.float32)
+            leaves = [dynamic.tensor(v, requires_grad=True) for v in (x, w)]
+            attrs = {"padding": padding, "groups": groups}
+            cotangent = np.full(F.conv2d(*leaves, **attrs).shape, -1e-30, np.float32)
+            ours = results(lambda x, w, attrs=attrs: F.conv2d(x, w, **attrs), leaves, cotangent)
+            assert ours == results(lambda x, w, attrs=attrs: whole(x, w, **attrs), leaves, cotangent)
 
 
 @pytest.mark.parametrize(("x", "w", "attrs"), CASES)

@@ -11,8 +11,7 @@ kernel                  buffers                     result
 Shapes and args are those of `common.kernels.arrays.convolution_blocks`; status 0. A product with one row has `LANES`
 chains per element (`common.kernels.arrays.gemm`): of ``conv_row`` each is a row of a block of windows, whose elements
 are computed together, or where windows have few places, a register; of ``conv_weight_row`` the chains of an element
-are the lanes of a vector. A missing lane adds
-`+0.0`, which is done once, at the end: what it changes is `-0.0`.
+are the lanes of a vector. To each of them +0.0 is added, which is done once, at the end: what it changes is -0.0.
 
 Threads share images, or groups or elements of the weights.
 """
@@ -140,9 +139,8 @@ while half > 0:
             s[a + t] = s[a + t] + s[a + half * size + t]
         there = half
     half = half // 2
-if inner % {LANES} != 0:
-    for t in range(size):
-        s[a + t] = s[a + t] + zero
+for t in range(size):
+    s[a + t] = s[a + t] + zero
 to = (image * groups + group) * lay + at
 for t in range(size):
     out[to + t] = {end}
@@ -239,10 +237,7 @@ if {is_flat(f"sw <= 2 and inner <= {4 * LANES}")} and {_FEWER} // (c * wp) >= re
                 start = (image * lay + first_row * ow) % {LANES}
                 fuse_places(g, e, s, a, s, chains, inner, kw, kh, dw, dy, dz, sw, ow, some, sh * wp, start)
         for j in range(inner):
-            total = fold_lanes(s, chains + j * {LANES})
-            if n * lay % {LANES} != 0:
-                total = total + zero
-            out[group * inner + j] = total
+            out[group * inner + j] = fold_lanes(s, chains + j * {LANES}) + zero
     return 0
 """
 """Of windows of up to 64 places in planes or lines the chains of all places go along together."""
@@ -266,9 +261,7 @@ fuse_lanes(g, e0, s, a, s, e, (image * lay + at) % {LANES}, high * wide_)
             s[e + t] = zero
         for image in range(n):
 {indented(_PLACE, 12)}{indented(_BLOCKS, 12)}{indented(_INSIDE + gathered, 24)}        total = fold_lanes(s, e)
-        if n * lay % {LANES} != 0:
-            total = total + zero
-        out[group * inner + j] = total
+        out[group * inner + j] = total + zero
     return 0
 """
     )  # fmt: skip

@@ -9,8 +9,8 @@ and the element's place:
 - in blocks of `DEEP` products, of which each is a chain of fused multiply-adds, ``sum = fma(x, y, sum)``, from +0.0;
   they round x * y + sum once. What the blocks give is added, the first two first;
 - if m or n is 1, in `LANES` chains over all of k, as S has lanes (`common.core.numerics`): lane j takes the products j,
-  j + LANES, ...; missing ones are 0 * 0; then the lanes are folded by halves. A chain waits for its last addition, and
-  a vector has few elements whose chains could fill the time.
+  j + LANES, ...; to each lane +0.0 is added, and then the lanes are folded by halves. So the sum is never -0.0. A chain
+  waits for its last addition, and a vector has few elements whose chains could fill the time.
 
 Integers are summed in a loop and wrap. `oracle` is the same in numpy, without a compiler.
 

@@ -237,5 +237,5 @@ def _few_columns(module: ir.Module, kind: ir.Type, vectors: int) -> ir.Function:
 
 
 def never_minus_zero(b: ir.IRBuilder, total: ir.Value) -> ir.Value:
-    """Chains are added to products that are missing, 0 * 0, or to +0.0: where all underflow, -0.0 is not left."""
+    """To each lane +0.0 is added, which is done once, at the end: it changes -0.0, where all products underflow."""
     return add(b, total, zero(total.type))

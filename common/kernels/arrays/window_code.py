@@ -308,8 +308,8 @@ def _sum_windows(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.
                 chains = [add(b, c, chains[half + i]) if half + i < len(chains) else c
                           for i, c in enumerate(chains[:half])]  # fmt: skip
                 half //= 2
-            total = chains[0] if count >= LANES else add(b, chains[0], zero(vector))
-            store_some(b, total, b.gep(out, [b.add(b.mul(each.index, deeper), t)]), first_lanes(b, width, there))
+            place = b.gep(out, [b.add(b.mul(each.index, deeper), t)])
+            store_some(b, add(b, chains[0], zero(vector)), place, there)
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -353,7 +353,7 @@ def _sum_many(module: ir.Module, kind: ir.Type, count: int, step: int) -> ir.Fun
             while half:
                 chains, half = [add(b, chains[i], chains[half + i]) for i in range(half)], half // 2
             place = b.gep(out, [b.add(b.mul(each.index, deeper), t)])
-            store_some(b, chains[0], place, first_lanes(b, width, there))
+            store_some(b, add(b, chains[0], zero(vector)), place, there)
         b.ret_void()
 
     pointer = kind.as_pointer()

@@ -181,6 +181,29 @@ def test_folds_of_the_file_are_those_of_the_definition(n):
             assert out.tobytes() == sums.sum_oracle(x.T, product).tobytes()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_of_differences_are_those_of_distances(dtype):
+    rng = np.random.default_rng(2)
+    for n, k in ((1, 1), (5, 17), (20, 40)):
+        a, b, w = (rng.normal(size=size).astype(dtype) for size in (k, (n, k), (n, k)))
+        found = [np.empty(n + 1, dtype) for _ in range(3)]
+        numba_library.squares_of_differences(a, 0, b.ravel(), 0, found[0], 1, n, k)
+        numba_library.magnitudes_of_differences(a, 0, b.ravel(), 0, found[1], 1, n, k)
+        numba_library.largest_of_differences(a, 0, b.ravel(), 0, found[2], 1, n, k)
+        away = a - b
+        assert found[0][1:].tobytes() == np.array([sums.sum_oracle(x * x) for x in away], dtype).tobytes()
+        assert found[1][1:].tobytes() == np.array([sums.sum_oracle(abs(x)) for x in away], dtype).tobytes()
+        assert found[2][1:].tobytes() == abs(away).max(1).tobytes()
+        lanes, points = np.zeros(16 * k + 1, dtype), rng.normal(size=n).astype(dtype)
+        numba_library.add_slopes(a, 0, points, 0, w.ravel(), 0, lanes, 1, k, n)
+        terms = (a - points[:, None]) * w
+        for lane in range(16):
+            expected = np.zeros(k, dtype)
+            for term in terms[lane::16]:
+                expected = expected + term
+            assert lanes[1 + lane * k : 1 + (lane + 1) * k].tobytes() == expected.tobytes()
+
+
 def test_every_function_of_rows_has_its_form():
     """Kernels may call any of them; threads, keys of sorts, draws and huge angles are made in other ways."""
     lacking = [name for name in row_functions.NAMESPACE | array_functions.NAMESPACE if form_of(name) not in LIBRARY]
