@@ -83,7 +83,7 @@ def test_one_kernel_has_the_bits_of_whole_columns(x, w, attrs, dtype):
     assert ours == results(lambda x, w: whole(x, w, **attrs), leaves, cotangent)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 8])
+@pytest.mark.parametrize("size", [2, 3, 4, 8, 9])
 def test_zeros_have_the_signs_of_whole_columns(size):
     """Products round to -0.0; chains that a product with one row has are added to +0.0."""
     for (o, groups), padding in product(((2, 1), (2, 2)), (0, 1)):
