@@ -314,10 +314,13 @@ class Vectors(SeveralVectors, ABC):
         base, step = self.place(index)
         if not step:
             raise OneByOne("a place that does not move")
+        in_place = kind.slot in self._lanes.places
         self._lanes.places.setdefault(kind.slot, set()).add(written(index, step))
         self._lanes.stored.add(kind.slot)
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        if in_place and self.sixteen:  # else what is chosen between an element and more is stored under a mask
+            value = value._replace(text=self.register(f"freeze {value.typed}"))
         if step > 1:
             self._store_steps(container, kind, index, base, step, value)
         else:
