@@ -61,14 +61,14 @@ class _Plan(NamedTuple):
     lead : the shape of a state without its last dimension.
     carried : places of states.
     constants : how many constants have the shape of one.
-    rows, stacked : value outside -> place, of rows and stacked results that have it.
+    rows, stacked : keys of the values outside of rows and of stacked results that have it.
     """
 
     lead: Shape
     carried: list[int]
     constants: int
-    rows: dict[Key, int]
-    stacked: dict[Key, int]
+    rows: list[Key]
+    stacked: list[Key]
 
     def pays(self, joined: set[Key]) -> bool:
         """Whether less is put in order inside than before: `joined` are the stacks between turned loops."""
@@ -118,8 +118,8 @@ def _plan(node: Node) -> _Plan | None:
         lead,
         carried,
         sum(_is_state(x, lead) for _, x in edit.constants),
-        {x.key: i for i, (x, y) in enumerate(edit.rows) if _is_state(y, lead)},
-        {node.outputs[old].key: i for i, (x, old) in enumerate(edit.stacked) if _is_state(x, lead)},
+        [x.key for x, y in edit.rows if _is_state(y, lead)],
+        [node.outputs[old].key for x, old in edit.stacked if _is_state(x, lead)],
     )
 
 
@@ -348,8 +348,8 @@ def _turned_loop(node: Node, plan: _Plan, joined: set[Key]) -> tuple[list[Node],
         entry[1] = body.turned(x) if x.key in outside and _is_state(x, plan.lead) else body.plain(x)
     for entry in edit.carried:
         entry[2] = body.turned(entry[2]) if _is_state(entry[2], plan.lead) else body.plain(entry[2])
-    for i, entry in enumerate(edit.stacked):
-        turns = i in plan.stacked.values() and entry[1] is not None and node.outputs[entry[1]].key in joined
+    for entry in edit.stacked:
+        turns = node.outputs[entry[1]].key in joined
         entry[0] = body.turned(entry[0]) if turns else body.plain(entry[0])
     edit.parts.body = Graph(edit.parts.body.inputs, body.nodes, edit.parts.body.outputs, [])
     made, places = edit.build()

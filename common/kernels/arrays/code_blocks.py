@@ -149,14 +149,11 @@ def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, some: 
     Without AVX-512 a store under a mask may take as long as twelve others. Then a number of elements is stored by
     halves of the vector, by halves of these, and so on; for a mask it is asked first whether it has all elements.
     """
-    vector, module = lanes.type, builder.module
-    bits = ir.IntType(vector.count)
-    if "+avx512f" not in cpu()[1]:
-        if not isinstance(some.type, ir.VectorType):
-            name = f"store_first_{vector.count}.{vector.element}"
-            parts = internal(module, name, ir.VoidType(), [vector, address.type, WORD], _store_by_halves)
-            builder.call(parts, [lanes, address, some])
-            return
+    vector, masks_are_fast = lanes.type, "+avx512f" in cpu()[1]
+    if masks_are_fast:
+        _store_masked(builder, lanes, address, _mask(builder, vector.count, some))
+    elif isinstance(some.type, ir.VectorType):
+        bits = ir.IntType(vector.count)
         every = builder.icmp_signed("==", builder.bitcast(some, bits), ir.Constant(bits, -1))
         with builder.if_else(every) as (then, otherwise):
             with then:
@@ -164,7 +161,9 @@ def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, some: 
             with otherwise:
                 _store_masked(builder, lanes, address, some)
     else:
-        _store_masked(builder, lanes, address, _mask(builder, vector.count, some))
+        name = f"store_first_{vector.count}.{vector.element}"
+        by_halves = internal(builder.module, name, ir.VoidType(), [vector, address.type, WORD], _store_by_halves)
+        builder.call(by_halves, [lanes, address, some])
 
 
 def _store_masked(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, mask: ir.Value) -> None:
@@ -173,7 +172,7 @@ def _store_masked(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, mas
 
 
 def _store_by_halves(function: ir.Function, builder: ir.IRBuilder) -> None:
-    """``void (lanes, address, some)``"""
+    """``void (lanes, address, some)``: a half of what is left of the vector for each bit of their number."""
     lanes, address, some = function.args
     width = lanes.type.count
     with builder.if_then(builder.icmp_signed(">=", some, word(width))):

@@ -24,16 +24,13 @@ from common.kernels.arrays.code_blocks import (
     zero,
 )
 
-_TALL = 2
-"""Rows of the left operand from which on a narrow right one is transposed for them."""
-
 _VOID = ir.VoidType()
 
 
 def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major; sizes from 1 on.
 
-    The right operand of a narrow product lies where its rows are vectors, or is transposed for many rows of the left.
+    The rows of the right operand of a narrow product are vectors where they lie, or in a transposed copy.
     """
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -46,8 +43,8 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
             operands = [left, right, out, m, n, k, *steps, ldb, ldc]
             cases(b, m, [(4, 8), (0, 4)], lambda rows: b.call(_narrow(module, kind, rows), operands))
 
-        turned = b.and_(b.icmp_signed(">=", m, word(_TALL)), b.icmp_signed("<=", k, word(DEEP)))
-        narrow = b.and_(b.icmp_signed("<=", n, word(width)), b.or_(plain_b, turned))
+        fits = b.or_(plain_b, b.icmp_signed("<=", k, word(DEEP)))
+        narrow = b.and_(b.icmp_signed("<=", n, word(width)), fits)
         with b.if_else(narrow) as (here, there):
             with here, b.if_else(plain_b) as (at_once, later):
                 with at_once:
