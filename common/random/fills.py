@@ -1,4 +1,4 @@
-"""Draws to the memory of a tensor: numbers of `rand` or `randn`, times a number, plus a number."""
+"""Draws to memory by one kernel: numbers of `rand` or `randn`, and an expression of each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.dtypes import float64, int64
 from common.core.source_lines import user_frame
 from common.evaluate import kernels
 from common.evaluate.kinds import number
 from common.kernels.arrays import philox
+from common.ops.create.creation import known_sizes
 from common.random.generator import DrawPlan, Generator, default_generator
-from common.tensor.base import TensorBase
+from common.tensor.base import TensorBase, wrap
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write
+
+_NUMBERS = frozenset((int, float))
 
 
 def drawn_over(self: TensorBase, name: str, factor: Any, added: Any, generator: Generator | None) -> bool:
@@ -30,29 +34,62 @@ def drawn_over(self: TensorBase, name: str, factor: Any, added: Any, generator: 
     -------
     bool : whether that was done; if not, nothing was drawn.
     """
+    dtype = self.dtype
+    if dtype.kind != "f" or type(factor) not in _NUMBERS or type(added) not in _NUMBERS:
+        return False
+    return _written(self, name, generator, number(factor, dtype), number(added, dtype))
+
+
+def integers_over(self: TensorBase, first: Any, last: Any, generator: Generator | None) -> bool:
+    """Fill a tensor with the integers from [first, last) that `randint` draws; whether that was done."""
+    if type(first) is not int or type(last) is not int or last - first > 2**53 or self.dtype.kind == "b":
+        return False
+    return _written(self, "integers", generator, number(last - first, float64), number(first, int64))
+
+
+def drawn_integers(generator: Generator, first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
+    """The integers from [first, last) that `randint` draws; at most 2^53 of them."""
+    y = np.empty(known_sizes(shape), int64 if dtype.kind == "b" else dtype)
+    numbers = number(last - first, float64), number(first, int64)
+    generator.take(_plan("integers", y.dtype, y.size), y, *numbers, y.size)
+    return wrap(y if y.dtype == dtype else y.astype(dtype))
+
+
+def drawn_normal(mean: Any, std: Any, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
+    """Numbers of `randn` times a number plus a number; None where something else than a tensor is to be made."""
+    of = generator or default_generator
+    if mode.tracing or mode.inference_seen or dtype.kind != "f" or type(of) is not Generator:
+        return None
+    if type(mean) not in _NUMBERS or type(std) not in _NUMBERS:
+        return None
+    y = np.empty(shape, dtype)
+    of.take(_plan("normal", dtype, y.size), y, number(std, dtype), number(mean, dtype), y.size)
+    return wrap(y)
+
+
+def ones_over(self: TensorBase, p: Any, generator: Generator | None) -> bool:
+    """Fill a tensor with ones of probability `p`, and zeros; whether that was done."""
+    if type(p) not in _NUMBERS or self.dtype.kind == "b":
+        return False
+    return _written(self, "ones", generator, number(p, float64))
+
+
+def _written(self: TensorBase, name: str, generator: Generator | None, *numbers: np.ndarray) -> bool:
     of, x = generator or default_generator, self.payload
     if mode.tracing or mode.inference_seen or type(of) is not Generator or type(x) is not np.ndarray:
         return False
-    if x.dtype.kind != "f" or not x.flags.carray or (mode.is_grad_enabled() and is_recorded(self)):
+    if not x.flags.carray or (mode.is_grad_enabled() and is_recorded(self)):
         return False
-    if (type(factor) is not float and type(factor) is not int) or (type(added) is not float and type(added) is not int):
-        return False
-    of.take(_plan(name, x.size, x.dtype), x)
-    if factor != 1:
-        _each("mul", x, factor)
-    if factor != 1 or added != 0 or name == "normal":  # of which one may be -0, and -0 + 0 is +0
-        _each("add", x, added)
-    log_write(x, *user_frame(2))
+    of.take(_plan(name, x.dtype, x.size), x, *numbers, x.size)
+    log_write(x, *user_frame(3))
     return True
 
 
-def _each(op: str, x: np.ndarray, value: Any) -> None:
-    """Apply an op with a number to every element."""
-    kernels.general(op, (x.dtype, x.dtype), x.dtype, "fs")(x, number(value, x.dtype), x, x.size, x.size)
-
-
 @lru_cache(maxsize=256)
-def _plan(name: str, count: int, dtype: np.dtype) -> DrawPlan:
-    source = philox.uniform_source(dtype) if name == "uniform" else philox.normal_source(dtype)
-    fill = kernels.compiled(source, name)
-    return DrawPlan(lambda key, offset, x: fill(key, offset, x, count), count)
+def _plan(name: str, dtype: np.dtype, count: int) -> DrawPlan:
+    scaled = f"{name}_{dtype}", "z * a + b", (dtype, dtype)  # -0 + 0 is +0, as in the functions
+    draw, element, numbers = {
+        "integers": ("uniform_float64", f"to_{dtype}(to_int64(z * a) + b)", (float64, int64)),
+        "ones": ("uniform_float64", f"to_{dtype}(1 if z < a else 0)", (float64,)),
+    }.get(name, scaled)
+    return DrawPlan(kernels.compiled(philox.written_source(draw, element, dtype, numbers), "written"), count)

@@ -24,8 +24,6 @@ from common.core.locks import make_lock
 from common.core.op import REGISTRY, rules_changed
 from common.core.spec import numel
 from common.evaluate import specialise
-from common.evaluate.kernels import compiled
-from common.kernels.arrays.philox import whole_numbers_source
 from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
@@ -362,11 +360,12 @@ def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, gen
         beyond = REGISTRY["logical_and"](REGISTRY["eq"](high, blocks - 1), REGISTRY["ge"](low, rest))
         y = where(beyond, low - rest, high * 2**32 + low)
         return y + first if dtype == int64 else _to(y + first, dtype)
+    of = generator or default_generator
+    if type(of) is Generator and mode.current_trace() is None:
+        from common.random.fills import drawn_integers
+
+        return drawn_integers(of, first, last, shape, dtype)
     u = draw("rand", shape, float64, generator)
-    if type(u) is np.ndarray:  # outside a trace
-        y = np.empty(u.shape, int64)
-        compiled(whole_numbers_source(), "whole_numbers")(u, y, u.size, last - first, first)
-        return lift(y if dtype == int64 else y.astype(dtype))
     y = _to(lift(u) * (last - first), int64) + first
     return y if dtype == int64 else _to(y, dtype)
 

@@ -17,10 +17,10 @@ from common.core import mode
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
-from common.core.shapes import unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers, require_order
+from common.random.intervals import ends, looked_at, require
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
@@ -75,12 +75,14 @@ def normal(
     if bool(tensors) == (size is not None):
         told = " takes a size where mean and std are numbers" if size is None else ": a size cannot be given beside one"
         raise ArgumentError(f"normal(){told}")
-    std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
+    std = looked_at(std, lambda x: x >= 0, "normal", "found std {}")
     drawn_by(*tensors)
     with mode.no_grad():
         if size is not None:
             shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
             wanted = dtype_or(dtype, default_float())
+            if (made := _kernels("fills").drawn_normal(mean, std, shape, wanted, generator)) is not None:
+                return made
         else:
             shape = tuple(broadcast_tensors(*tensors)[0].shape)
             wanted = np.result_type(*(x.dtype for x in tensors))
@@ -106,7 +108,7 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
         return bernoulli_(x.detach().clone(), p, generator=generator)
     if x.dtype.kind != "f":
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
-    x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
+    x = looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
     drawn_by(x)
     u = draw("rand", tuple(x.shape), x.dtype, generator)
     if type(u) is np.ndarray is type(x.payload) and not mode.tracing:
@@ -198,10 +200,10 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 def _require_weights(x: TensorBase, needed: int) -> None:
     """Refuse weights that are no distribution, or too few of them above 0."""
     if x.ndim == 1 and needed == 1:
-        least, most = _ends(x.payload)
+        least, most = ends(x.payload)
         if least >= 0 and 0 < most < np.inf:
             return
-    _require(
+    require(
         x,
         lambda a: (a >= 0) & (a < np.inf),
         "invalid multinomial distribution: probability tensor contains either `inf`, `nan` or element < 0: {}",
@@ -214,38 +216,6 @@ def _require_weights(x: TensorBase, needed: int) -> None:
                 "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
                 f"sample): {needed} draws from {above} weights above 0"
             )
-
-
-def _require(x: Any, holds: Any, message: str, found: str = "") -> None:
-    """Refuse elements outside an interval, where there are elements to look at; with `found`, of a parameter's user."""
-    elements = x.payload if isinstance(x, TensorBase) else x
-    if isinstance(elements, (np.ndarray, float, int)):
-        ends = _ends(elements) if isinstance(elements, np.ndarray) else (elements,)
-        if all(map(holds, ends)):
-            return
-        if found:
-            from common.ops.random.parameters import BOUNDS
-
-            message = f"{BOUNDS[message][0]}, but {found}"
-        elements = unrepeated(np.asarray(elements))
-        raise ArgumentError(message.format(elements[~np.asarray(holds(elements))].ravel()[0]))
-
-
-def _ends(x: np.ndarray) -> tuple[Any, ...]:
-    """The least and the largest element, NaN where there is one; nothing of no elements."""
-    x = unrepeated(x) if 0 in x.strides else x
-    return (x.min(), x.max()) if x.size else ()
-
-
-def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
-    """The parameter of a distribution, refused as `_require` does; inside a trace by an op."""
-    if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
-        from common.ops.random.parameters import bounded_
-
-        with mode.no_grad():
-            return bounded_(x.detach(), user=user)
-    _require(x, holds, user, found)
-    return x
 
 
 def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
@@ -285,7 +255,7 @@ def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = Non
 
 def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers from a normal distribution, ``z std + mean``; errors as in `uniform_`, and std < 0."""
-    _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
+    require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
     if _kernels("fills").drawn_over(self, "normal", std, mean, generator):
         return self
     drawn_by(into=self)
@@ -295,7 +265,7 @@ def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator:
 
 def exponential_(self: TensorBase, lambd: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
     """Fill with numbers from an exponential distribution of mean 1 / lambd; errors as in `uniform_`, and lambd <= 0."""
-    _require(lambd, lambda x: x > 0, "exponential_ expects lambda > 0.0, but found lambda={}")
+    require(lambd, lambda x: x > 0, "exponential_ expects lambda > 0.0, but found lambda={}")
     drawn_by(into=self)
     return assign(self, _exponential(tuple(self.shape), self.dtype, generator) / lambd, "exponential")
 
@@ -310,7 +280,9 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     p = lift(p.item() if isinstance(p, np.generic) else p)
     if isinstance(p, TensorBase) and p.dtype.kind != "f":
         raise DTypeError(f"bernoulli_(): expected a floating point tensor of probabilities, got {p.dtype}")
-    p = _looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    p = looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    if _kernels("fills").ones_over(self, p, generator):
+        return self
     drawn_by(p, into=self)
     with mode.no_grad():
         u = lift(draw("rand", tuple(self.shape), float64, generator))
@@ -342,6 +314,8 @@ def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, 
         high, low = (integers(0, 2**bits, tuple(self.shape), int64, generator) for bits in (31, 32))
         return assign(self, high * 2**32 + low, "random")
     require_order(first, last)
+    if _kernels("fills").integers_over(self, first, last, generator):
+        return self
     drawn_by(into=self)
     return assign(self, integers(int(first), int(last), tuple(self.shape), self.dtype, generator), "random")
 
@@ -355,7 +329,7 @@ def log_normal_(
     """Fill with exponentials of normal numbers, ``exp(z std + mean)``; errors as in `normal_`."""
     from common.ops.functional import exp
 
-    _require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
+    require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
     drawn_by(into=self)
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
     return assign(self, exp(z * std + mean), "log_normal")
@@ -367,7 +341,7 @@ def cauchy_(
     """Fill with numbers from a Cauchy distribution, ``tan(pi (u - 1/2)) sigma + median``; errors as in `uniform_`."""
     from common.ops.functional import tan
 
-    _require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
+    require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
     drawn_by(into=self)
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
     return assign(self, tan((u - 0.5) * np.pi) * sigma + median, "cauchy")
@@ -384,7 +358,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     """
     from common.ops.functional import ceil, clamp
 
-    _require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
+    require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
     drawn_by(into=self)
     with mode.no_grad():
         trials = ceil(_exponential(tuple(self.shape), float64, generator) / -math.log1p(-p))

@@ -29,6 +29,7 @@ G. E. P. Box, M. E. Muller: A note on the generation of random normal deviates. 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -132,15 +133,29 @@ def _source(name: str, dtype: np.dtype[Any]) -> str:
 """
 
 
-def whole_numbers_source() -> str:
-    """Return ``whole_numbers(u, out; n, span, first)``: ``floor(u span) + first`` of uniform float64 numbers."""
-    return """def whole_numbers(bufs, args):
-    u = buffer(bufs, 0, float64)
-    out = buffer(bufs, 1, int64)
-    span = to_float64(args[1])
-    first = args[2]
-    for i in range(args[0]):
-        out[i] = to_int64(u[i] * span) + first
+def written_source(draw: str, element: str, dtype: Any, numbers: Sequence[Any] = ()) -> str:
+    """Return ``written(seed, offset, out, ...; n)``: ``out[i] = element``, an expression of ``z``, which is drawn.
+
+    Parameters
+    ----------
+    draw : a name in `SCALARS`.
+    dtype : of `out`.
+    numbers : dtypes of ``a``, ``b`` and so on, which are buffers of one element.
+    """
+    named = [("abc"[i], np.dtype(d)) for i, d in enumerate(numbers)]
+    buffers = "".join(f"    of_{x} = buffer(bufs, {3 + i}, {d})\n" for i, (x, d) in enumerate(named))
+    values = "".join(f"        {x} = of_{x}[0]\n" for x, _ in named)
+    return f"""def written(bufs, args):
+    wide()
+    seed = buffer(bufs, 0, int64)
+    offset = buffer(bufs, 1, int64)
+    out = buffer(bufs, 2, {np.dtype(dtype)})
+{buffers}    if args[0] > 0:
+        key = seed[0]
+        first = offset[0]
+{values}        for i in range(args[0]):
+            z = {draw}(key, first + i)
+            out[i] = {element}
     return 0
 """
 
