@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
-from common.core.dtypes import float64, int64
+from common.core.dtypes import float64
 from common.core.source_lines import user_frame
-from common.evaluate import kernels
 from common.evaluate.kinds import number
-from common.kernels.arrays import philox
-from common.ops.create.creation import known_sizes
-from common.random.generator import DrawPlan, Generator, default_generator
+from common.random.generator import Generator, default_generator
+from common.random.one_kernel import plan, range_numbers
 from common.tensor.base import TensorBase, wrap
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write
@@ -44,15 +41,7 @@ def integers_over(self: TensorBase, first: Any, last: Any, generator: Generator 
     """Fill a tensor with the integers from [first, last) that `randint` draws; whether that was done."""
     if type(first) is not int or type(last) is not int or last - first > 2**53 or self.dtype.kind == "b":
         return False
-    return _written(self, "integers", generator, number(last - first, float64), number(first, int64))
-
-
-def drawn_integers(generator: Generator, first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
-    """The integers from [first, last) that `randint` draws; at most 2^53 of them."""
-    y = np.empty(known_sizes(shape), int64 if dtype.kind == "b" else dtype)
-    numbers = number(last - first, float64), number(first, int64)
-    generator.take(_plan("integers", y.dtype, y.size), y, *numbers, y.size)
-    return wrap(y if y.dtype == dtype else y.astype(dtype))
+    return _written(self, "integers", generator, *range_numbers(first, last))
 
 
 def drawn_normal(mean: Any, std: Any, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
@@ -63,7 +52,7 @@ def drawn_normal(mean: Any, std: Any, shape: tuple[Any, ...], dtype: np.dtype, g
     if type(mean) not in _NUMBERS or type(std) not in _NUMBERS:
         return None
     y = np.empty(shape, dtype)
-    of.take(_plan("normal", dtype, y.size), y, number(std, dtype), number(mean, dtype), y.size)
+    of.take(plan("normal", dtype, y.size), y, number(std, dtype), number(mean, dtype), y.size)
     return wrap(y)
 
 
@@ -80,16 +69,6 @@ def _written(self: TensorBase, name: str, generator: Generator | None, *numbers:
         return False
     if not x.flags.carray or (mode.is_grad_enabled() and is_recorded(self)):
         return False
-    of.take(_plan(name, x.dtype, x.size), x, *numbers, x.size)
+    of.take(plan(name, x.dtype, x.size), x, *numbers, x.size)
     log_write(x, *user_frame(3))
     return True
-
-
-@lru_cache(maxsize=256)
-def _plan(name: str, dtype: np.dtype, count: int) -> DrawPlan:
-    scaled = f"{name}_{dtype}", "z * a + b", (dtype, dtype)  # -0 + 0 is +0, as in the functions
-    draw, element, numbers = {
-        "integers": ("uniform_float64", f"to_{dtype}(to_int64(z * a) + b)", (float64, int64)),
-        "ones": ("uniform_float64", f"to_{dtype}(1 if z < a else 0)", (float64,)),
-    }.get(name, scaled)
-    return DrawPlan(kernels.compiled(philox.written_source(draw, element, dtype, numbers), "written"), count)

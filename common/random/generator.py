@@ -148,7 +148,7 @@ class Generator:
             self.offset.add_(count)
         return y
 
-    def take(self, plan: DrawPlan, *operands: Any) -> Any:
+    def take(self, plan: tuple[Callable[..., Any], Any], *operands: Any) -> Any:
         """What a draw of a known size gives, outside a trace; advances, unless that is None."""
         run, count = plan
         if self is default_generator:
@@ -362,9 +362,9 @@ def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, gen
         return y + first if dtype == int64 else _to(y + first, dtype)
     of = generator or default_generator
     if type(of) is Generator and mode.current_trace() is None:
-        from common.random.fills import drawn_integers
+        from common.random.one_kernel import drawn_integers
 
-        return drawn_integers(of, first, last, shape, dtype)
+        return lift(drawn_integers(of, first, last, shape, dtype))
     u = draw("rand", shape, float64, generator)
     y = _to(lift(u) * (last - first), int64) + first
     return y if dtype == int64 else _to(y, dtype)

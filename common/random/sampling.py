@@ -17,10 +17,10 @@ from common.core import mode
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
+from common.core.shapes import unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers, require_order
-from common.random.intervals import ends, looked_at, require
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
@@ -75,7 +75,7 @@ def normal(
     if bool(tensors) == (size is not None):
         told = " takes a size where mean and std are numbers" if size is None else ": a size cannot be given beside one"
         raise ArgumentError(f"normal(){told}")
-    std = looked_at(std, lambda x: x >= 0, "normal", "found std {}")
+    std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
     drawn_by(*tensors)
     with mode.no_grad():
         if size is not None:
@@ -108,7 +108,7 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
         return bernoulli_(x.detach().clone(), p, generator=generator)
     if x.dtype.kind != "f":
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
-    x = looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
+    x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
     drawn_by(x)
     u = draw("rand", tuple(x.shape), x.dtype, generator)
     if type(u) is np.ndarray is type(x.payload) and not mode.tracing:
@@ -175,11 +175,11 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     drawn_by(x)
     least = 1 if replacement else count
     if type(x.payload) is np.ndarray and not mode.tracing:
-        _require_weights(x, least)
+        _kernels("weighted").require_weights(x, least)
         return lift(_kernels("weighted").chosen(x.payload.astype(float64), count, replacement, generator))
     with mode.no_grad():
         if isinstance(x.payload, np.ndarray):
-            _require_weights(x, least)
+            _kernels("weighted").require_weights(x, least)
             weights = lift(x.payload.astype(float64))
         else:
             from common.ops.random.parameters import weights_
@@ -197,25 +197,36 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
         return topk(weights / waits, count)[1]
 
 
-def _require_weights(x: TensorBase, needed: int) -> None:
-    """Refuse weights that are no distribution, or too few of them above 0."""
-    if x.ndim == 1 and needed == 1:
-        least, most = ends(x.payload)
-        if least >= 0 and 0 < most < np.inf:
+def require(x: Any, holds: Any, message: str, found: str = "") -> None:
+    """Refuse elements outside an interval, where there are elements to look at; with `found`, of a parameter's user."""
+    elements = x.payload if isinstance(x, TensorBase) else x
+    if isinstance(elements, (np.ndarray, float, int)):
+        outer = ends(elements) if isinstance(elements, np.ndarray) else (elements,)
+        if all(map(holds, outer)):
             return
-    require(
-        x,
-        lambda a: (a >= 0) & (a < np.inf),
-        "invalid multinomial distribution: probability tensor contains either `inf`, `nan` or element < 0: {}",
-    )
-    if x.payload.size:
-        if x.payload.max(-1).min() == 0:
-            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-        if needed > 1 and x.payload.min() == 0 and (above := int((x.payload > 0).sum(-1).min())) < needed:
-            raise ArgumentError(
-                "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
-                f"sample): {needed} draws from {above} weights above 0"
-            )
+        if found:
+            from common.ops.random.parameters import BOUNDS
+
+            message = f"{BOUNDS[message][0]}, but {found}"
+        elements = unrepeated(np.asarray(elements))
+        raise ArgumentError(message.format(elements[~np.asarray(holds(elements))].ravel()[0]))
+
+
+def ends(x: np.ndarray) -> tuple[Any, ...]:
+    """The least and the largest element, NaN where there is one; nothing of no elements."""
+    x = unrepeated(x) if 0 in x.strides else x
+    return (x.min(), x.max()) if x.size else ()
+
+
+def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
+    """The parameter of a distribution, refused as `require` does; inside a trace by an op."""
+    if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
+        from common.ops.random.parameters import bounded_
+
+        with mode.no_grad():
+            return bounded_(x.detach(), user=user)
+    require(x, holds, user, found)
+    return x
 
 
 def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
@@ -280,7 +291,7 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     p = lift(p.item() if isinstance(p, np.generic) else p)
     if isinstance(p, TensorBase) and p.dtype.kind != "f":
         raise DTypeError(f"bernoulli_(): expected a floating point tensor of probabilities, got {p.dtype}")
-    p = looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    p = _looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
     if _kernels("fills").ones_over(self, p, generator):
         return self
     drawn_by(p, into=self)

@@ -11,6 +11,7 @@ import numpy as np
 from common.core import mode
 from common.core.dispatch import NO_ATTRS, known_attrs
 from common.core.dtypes import float64, int64
+from common.core.errors import ArgumentError
 from common.core.op import REGISTRY, NativeCall
 from common.core.spec import Spec
 from common.evaluate import kernels
@@ -19,6 +20,8 @@ from common.evaluate.specialise import run
 from common.kernels.arrays.philox import uniform_source
 from common.kernels.arrays.weights import weighted_draws_source
 from common.random.generator import DrawPlan, Generator, default_generator, draw
+from common.random.sampling import ends, require
+from common.tensor.base import TensorBase
 
 
 def chosen(weights: np.ndarray, count: int, replacement: bool, generator: Generator | None) -> Any:
@@ -67,3 +70,24 @@ def _plan(shape: tuple[int, ...], dtype: np.dtype, count: int) -> DrawPlan | Non
         return None if weighted(weights, y, scratch, *calls[1].ints) else y
 
     return DrawPlan(drawn, draws)
+
+
+def require_weights(x: TensorBase, needed: int) -> None:
+    """Refuse weights that are no distribution, or too few of them above 0."""
+    if x.ndim == 1 and needed == 1:
+        least, most = ends(x.payload)
+        if least >= 0 and 0 < most < np.inf:
+            return
+    require(
+        x,
+        lambda a: (a >= 0) & (a < np.inf),
+        "invalid multinomial distribution: probability tensor contains either `inf`, `nan` or element < 0: {}",
+    )
+    if x.payload.size:
+        if x.payload.max(-1).min() == 0:
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if needed > 1 and x.payload.min() == 0 and (above := int((x.payload > 0).sum(-1).min())) < needed:
+            raise ArgumentError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
+                f"sample): {needed} draws from {above} weights above 0"
+            )

@@ -276,4 +276,7 @@ def _unchanged(exposure: Exposure, array: np.ndarray) -> bool:
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one form hold the same bits."""
+    if a.strides == b.strides and (a.flags.forc and b.flags.forc) and a.nbytes % 8 == 0:
+        words, others = (x.reshape(-1, order="A").view(np.int64) for x in (a, b))  # without copies
+        return np.array_equal(words, others)
     return a.tobytes() == b.tobytes()
