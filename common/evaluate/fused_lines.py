@@ -99,6 +99,9 @@ class DelayedOp(NamedTuple):
 _NARROW = 16
 """Rows with fewer elements fill no vector; costly functions of such are computed from a result that lies flat."""
 
+_FEW = 4
+"""Columns that a kernel of one program writes out: it is compiled when it first runs."""
+
 
 class Fused(NamedTuple):
     """A kernel: its builtin, which declines what is not contiguous, what takes any layout, and the terms they read."""
@@ -128,7 +131,8 @@ def fused(root: Any) -> Fused | None:
     classes, ints = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
     if None in classes or (len(ints) > 1 and ints[1] < _NARROW and any(op.costly for op, _ in program)):
         return None
-    kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused", False)
+    short = eager_kernels.short_columns([op.name for op, _ in program], classes, ints, _FEW)
+    kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes)), short), "fused", False)
     units = eager_kernels.unit_bytes(classes, ints, (*dtypes, dtype))
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, ints, units=units)
     body = expressions(program, _float_dtype(root) or bool_)
@@ -240,9 +244,13 @@ def _float_dtype(x: Any) -> np.dtype | None:
     return next(filter(None, (_float_dtype(z) for z in x.made.operands if type(z) not in NUMBERS)), None)
 
 
-def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str) -> str:
-    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`."""
+def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str, short: int = 0) -> str:
+    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`, and
+    as many columns of each row written out.
+    """
     body = expressions(program, _float_dtype(root) or bool_)
+    if short:
+        return eager_kernels.short_source("fused", body, dtypes, root.spec.dtype, classes, short)
     return eager_kernels.loop_source("fused", body, dtypes, root.spec.dtype, classes)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import combinations
 from math import prod
 from sys import byteorder
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.compile import add_namespace, compile_kernel
-from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Store
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Store, replaced
 from common.core.dtypes import number_spec
 from common.core.op import REGISTRY
 from common.core.spec import Spec
@@ -122,17 +122,26 @@ def same_shape(name: str, dtypes: Dtypes, out_dtype: np.dtype, wanted: Dtypes = 
 
 
 @cache
-def general(name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = ()) -> Builtin:
+def general(
+    name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = (), columns: int = 0
+) -> Builtin:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
-    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted))
+    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted, columns))
 
 
-def loop_address(name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = ()) -> int:
-    return address(elementwise_source(name, dtypes, out_dtype, classes, wanted), f"loop_{name}")
+def loop_address(
+    name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = (), columns: int = 0
+) -> int:
+    return address(elementwise_source(name, dtypes, out_dtype, classes, wanted, columns), f"loop_{name}")
 
 
 def elementwise_source(
-    name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str, wanted: Sequence[np.dtype] = ()
+    name: str,
+    dtypes: Sequence[np.dtype],
+    out_dtype: np.dtype,
+    classes: str,
+    wanted: Sequence[np.dtype] = (),
+    columns: int = 0,
 ) -> str:
     """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`.
 
@@ -141,6 +150,8 @@ def elementwise_source(
     wanted : the dtype to which each operand is converted first; by default its own.
     """
     body = body_of(name, dtypes, wanted)
+    if columns:
+        return short_source(f"loop_{name}", body, dtypes, out_dtype, classes, columns)
     known = versions(name, dtypes, body) if classes.endswith("s") and set(classes) <= set("fs") else {}
     return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known)
 
@@ -204,6 +215,49 @@ def loop_source(
     forms = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
     count = 1 if flat else 3 if blocks else 2
     return Kernel([*dtypes, out_dtype], count, [*head, *forms, loop], long=1).source(name)
+
+
+_SHORT, _MANY_ROWS = 8, 16
+"""Columns up to which a row is written out, so that vectors go down the rows; and the rows from which that pays."""
+
+
+def short_columns(names: Iterable[str], classes: Sequence[str | None], ints: Sequence[int], most: int = _SHORT) -> int:
+    """How many columns of each row a loop of these ops writes out, by `arrange`: all where they are few, rows are many
+    and the ops cheap; else 0.
+    """
+    rows, columns = ints[-1] if len(ints) > 2 else ints[0], ints[1]
+    few = 2 <= columns <= most and rows >= _MANY_ROWS and bool(set(classes) & set("rcpmhk"))
+    return columns if few and not any((op := REGISTRY.get(name)) is not None and op.costly for name in names) else 0
+
+
+def short_source(
+    name: str, body: list[Let], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str, columns: int
+) -> str:
+    """Kernel source as of `loop_source` where a row has few columns: a loop over rows does all of them."""
+    blocks, width = bool(set(classes) & set("pmhk")), str(columns)
+    row, whole, first = ("p", f"h * n2 * {width}", "h * n2") if blocks else ("r", "", "")
+    places = {
+        "f": (whole, row, width), "r": (first, row, ""), "c": ("", "", ""), "s": ("", "", ""),
+        "p": ("", row, ""), "h": ("h", "", ""), "m": (f"h * {width}", "", ""), "k": ("", row, width),
+    }  # fmt: skip
+    before: list[Any] = []
+    of_block: list[Any] = []
+    of_row: list[Any] = []
+    for column in range(columns):
+        beside = str(column or "")
+        names = {let.name: f"{let.name}_{column}" for let in body}
+        for i, letter in enumerate(classes):
+            alike = letter in "rphs"
+            names[f"x{i}"] = x = f"x{i}" if alike else f"x{i}_{column}"
+            if column == 0 or not alike:
+                read = Let(x, Place(f"b{i}", *places[letter], "" if alike else beside))
+                (before if letter in "cs" else of_block if letter in "hm" else of_row).append(read)
+        named = partial(lambda names, z: names.get(z, z), names)
+        of_row += [Let(names[let.name], replaced(let.value, named, named)) for let in body]
+        of_row.append(Store(Place(f"b{len(classes)}", whole, row, width, beside), names[body[-1].name]))
+    loop = Loop("h", "n0", [*of_block, Loop("p", "n2", of_row)]) if blocks else Loop("r", "n0", of_row)
+    head = [If("n0 == 0", [Return("0")]), *before] if before else []
+    return Kernel([*dtypes, out_dtype], 3 if blocks else 2, [*head, loop], long=1).source(name)
 
 
 _WAYS = 64

@@ -99,7 +99,8 @@ def _loop(
     elif len(shapes) == 2 and () in shapes:
         builtin = kernels.fast(name, dtypes, out_dtype, wanted)
     elif None not in classes:
-        address = kernels.loop_address(name, dtypes, out_dtype, "".join(map(str, classes)), wanted)
+        short = kernels.short_columns([name], classes, ints)
+        address = kernels.loop_address(name, dtypes, out_dtype, "".join(map(str, classes)), wanted, short)
         numbers = [i for i, k in enumerate(classes) if k == "s"]
         units = kernels.unit_bytes(classes, ints, (*dtypes, out_dtype))
         builtin = kernels.fixed(address, dtypes, shape, out_dtype, ints, 0, numbers, units)
@@ -118,7 +119,8 @@ def _loop(
             source = strided_loops.source(f"loop_{name}", body, dtypes, out_dtype, how.letters, known)
             return how.run(kernels.compiled(source, f"loop_{name}"), dtypes, shape, out_dtype)
         letters = "".join([k or "f" for k in classes])
-        loop = kernels.general(name, dtypes, out_dtype, letters, wanted)
+        short = kernels.short_columns([name], letters, ints)
+        loop = kernels.general(name, dtypes, out_dtype, letters, wanted, short)
 
         def of_copies(*arrays: np.ndarray) -> np.ndarray:
             dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]

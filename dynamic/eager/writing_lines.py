@@ -160,7 +160,8 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
     letters = "".join(map(str, classes))
     dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
     if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
-        call = kernels.general(program[0][0].name, tuple(dtypes), dtype, letters)
+        name = program[0][0].name
+        call = kernels.general(name, tuple(dtypes), dtype, letters, (), kernels.short_columns([name], classes, ints))
     else:
         source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
         call = kernels.compiled(source, "fused", False)
