@@ -6,13 +6,13 @@ each place in the dimensions that stay. Views and joined values only say where a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import copysign
 from typing import Any
 
 import numpy as np
 
-from common.core.numerics import LANES
+from common.core.numerics import BLOCK, LANES
 from common.core.op import ADD, REGISTRY
 from common.core.sizes import Dim, same, same_shape
 from common.core.spec import Spec
@@ -41,10 +41,10 @@ def shape_of(x: Value) -> tuple[Any, ...]:
     return tuple(map(size_of, x.shape))
 
 
-def product_sizes(node: Node) -> tuple[Any, Any, Any]:
-    """Rows, columns, and the inner size of a product of matrices."""
-    inner = node.operands[0].shape[-2 if node.attrs["trans_a"] else -1]
-    return (*shape_of(node.outputs[0])[-2:], size_of(inner))
+def product_sizes(node: Node, size: Callable[[Any], Any] = size_of) -> tuple[Any, Any, Any]:
+    """Rows, columns, and the inner size of a product of matrices; `size` says which number a size is."""
+    rows, columns = node.outputs[0].shape[-2:]
+    return size(rows), size(columns), size(node.operands[0].shape[-2 if node.attrs["trans_a"] else -1])
 
 
 def is_elementwise(node: Node) -> bool:
@@ -221,8 +221,12 @@ class Elements:
         return self._folded(x, index, REDUCERS[node.op.reduce].join, terms)
 
     def _folded(self, x: Value, index: Index, join: str, terms: list[Value]) -> Value:
-        """The terms in lanes, at most one in each, which are folded by halves; see `common.core.numerics`."""
-        assert len(terms) <= LANES
+        """The terms, fewer than a block, in lanes, which are folded by halves; see `common.core.numerics`."""
+        assert len(terms) <= BLOCK
+        for j in range(LANES, len(terms)):
+            pair = terms[j % LANES], terms[j]
+            terms[j % LANES] = self._numbered(x, index, REGISTRY[join], pair, {}, LANES * LANES + j)
+        terms = terms[:LANES]
         half = LANES // 2
         while half:
             for j in range(half, min(2 * half, len(terms))):

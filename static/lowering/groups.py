@@ -19,6 +19,7 @@ class Group:
     split : number of leading dimensions that are rows, where that is decided.
     breaks : union of the accesses' breaks.
     why_not : refused merges: (item here, item elsewhere, reason).
+    runs : how often a call of the program runs it, as far as is known: the iterations of a loop around it.
     """
 
     items: list[Item]
@@ -27,6 +28,7 @@ class Group:
     split: int | None
     breaks: int
     why_not: list[tuple[Item, Item, str]] = field(default_factory=list)
+    runs: int = 1
 
     @property
     def id(self) -> int:

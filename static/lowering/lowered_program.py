@@ -8,7 +8,7 @@ from typing import Any
 
 from common.compiler.loop_ir import Kernel
 from common.core.lazy import cached_property
-from common.core.sizes import Dim
+from common.core.sizes import Dim, hint
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Node
 from static.graph.regions import LoopParts
@@ -54,21 +54,24 @@ class LoweredProgram:
     steps : the kernel calls.
     parallel : whether loops are cut for threads where they can be.
     carried : of the body of a loop, how many values it hands from one iteration to the next.
-    inside : whether it is a region of another program.
+    runs : of a region of another program, how often that runs it, as far as is known.
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0, inside: bool = False
+        self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0, runs: int | None = None
     ) -> None:
         self.graph, self.options, self.parallel = graph, options, parallel
         self.work: Work = legalise(graph, parallel)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
-        if options.fuse and options.share_memory and not inside:
+        if options.fuse and options.share_memory and runs is None:
             self.work.kept = size_only(self.work)
         self._regions: dict[int, dict[str, LoweredProgram]] = {}
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
         self.work.kept = size_only(self.work, groups) if self.work.kept else set()
         self.groups = order_groups(self.work, groups)
+        self.runs = runs or 1
+        for group in self.groups:
+            group.runs = self.runs
         kept = [group for group in self.groups if group.id in self.work.kept]
         self.escaping = _escaping(self.work, self.groups)
         self.reused = (
@@ -123,8 +126,10 @@ class LoweredProgram:
                 if (whole := make(node)) is not None:
                     return {ITERATIONS: _Iterations(node, whole, self)}
         carried = LoopParts(node).n if is_loop else 0
+        counted = is_loop and LoopParts(node).condition is None
+        runs = self.runs * max(1, hint(node.attrs["length"]) if counted else 1)
         return {
-            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"), inside=True)
+            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"), runs)
             for name, region in node.regions
         }
 

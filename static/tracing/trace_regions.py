@@ -23,6 +23,7 @@ from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
 from static.graph.regions import LOOP, SWITCH, close, room
 from static.graph.side_effects import ACTS
+from static.lowering.codegen.bodies_of_numbers import settle_few
 
 if TYPE_CHECKING:
     from static.tracing.recorder import Recorder
@@ -194,6 +195,8 @@ def run_loop(trace: Recorder, request: Request) -> Ran:
     inputs = [*carried_in, *sums, *states, *row_in, *constant_in]
     outputs = [*results, *totals, *(after for _, _, after in written), *stacked, *hidden]
     graph, free = close(body.raw, inputs, outputs, moved, region.first)
+    if trace.replays:  # a graph of open sizes is not written again
+        settle_few(graph)
     count, counted = request.count, isinstance(request.count, Counted)
     length = count.length if counted else count
     length = trace.dims.settled(length) if isinstance(length, Dim) else length

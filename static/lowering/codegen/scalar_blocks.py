@@ -66,18 +66,18 @@ def apart(statements: Sequence[Any], carried: Mapping[str, np.dtype[Any]], known
     needed = _closure([f"d{name[1:]}" for name in carried], lets)
     free = set(known)
     for statement in lets.values():
-        if _names(statement.value) <= free:
+        if names_of(statement.value) <= free:
             free.add(statement.name)
     free &= lets.keys()
     waits = lets.keys() - needed
-    if not any(_is_costly(lets[name]) for name in waits):
+    if not any(is_costly(lets[name]) for name in waits):
         waits = set()
-    early: dict[str, Any] = {name: x.dtype for name in free & needed if _is_costly(x := lets[name])}
-    behind = [x for x in statements if (x.name in waits if isinstance(x, Let) else _names(x.value) & waits)]
+    early: dict[str, Any] = {name: x.dtype for name in free & needed if is_costly(x := lets[name])}
+    behind = [x for x in statements if (x.name in waits if isinstance(x, Let) else names_of(x.value) & waits)]
     if not early and not behind:
         return None
-    wanted = _closure([name for x in behind for name in _names(x.value)], lets, early) & free - early.keys() - waits
-    given = [name for x in behind for name in _names(x.value) if name not in waits | free and name not in known]
+    wanted = _closure([name for x in behind for name in names_of(x.value)], lets, early) & free - early.keys() - waits
+    given = [name for x in behind for name in names_of(x.value) if name not in waits | free and name not in known]
     late: dict[str, Any] = {name: _dtype(name, lets, carried) for name in given}
     if any(dtype is None for dtype in (*early.values(), *late.values())) or len(early) + len(late) > MOST_KEPT:
         return None
@@ -120,7 +120,7 @@ def blocks(parts: Apart, slots: Mapping[str, str], carry: Statements, backwards:
     before += [Store(beside[name], name) for name in parts.early]
     inside: Statements = [Let(name, within[name]) for name in parts.early] + parts.inside
     inside = [*inside, *(Store(within[name], name) for name in parts.late)]
-    used = {name for x in parts.behind for name in _names(x.value)}
+    used = {name for x in parts.behind for name in names_of(x.value)}
     behind = [Let(f"v{name}", beside[name]) for name in kept if name in used]
     renamed = {name: f"v{name}" for name in kept}
     behind += [_moved(x, based, renamed) for x in parts.behind]
@@ -137,10 +137,10 @@ def _moved(statement: Any, place: Callable[[Place], Place], names: Mapping[str, 
     return Store(place(statement.place), value)
 
 
-def _names(value: Any) -> set[str]:
+def names_of(value: Any) -> set[str]:
     """The names that a value is made of, but for that of the row."""
     if isinstance(value, Call):
-        return set().union(*map(_names, value.arguments))
+        return set().union(*map(names_of, value.arguments))
     return {value} if isinstance(value, str) else set()
 
 
@@ -151,7 +151,7 @@ def _closure(names: Iterable[str], lets: Mapping[str, Let], stop: Iterable[str] 
         name = waiting.pop()
         if name in lets and name not in found and name not in stop:
             found.add(name)
-            waiting += _names(lets[name].value)
+            waiting += names_of(lets[name].value)
     return found
 
 
@@ -163,12 +163,13 @@ def _dtype(name: str, lets: Mapping[str, Let], carried: Mapping[str, np.dtype[An
 
 
 def _stored(statements: Iterable[Any]) -> list[str]:
-    return [name for x in statements if isinstance(x, Store) for name in _names(x.value)]
+    return [name for x in statements if isinstance(x, Store) for name in names_of(x.value)]
 
 
-def _is_costly(statement: Let) -> bool:
+def is_costly(statement: Let) -> bool:
+    """Whether a statement computes an elementary function."""
     op = REGISTRY.get(statement.value.function) if isinstance(statement.value, Call) else None
     return op is not None and op.costly
 
 
-__all__ = ["Apart", "apart", "blocks"]
+__all__ = ["Apart", "apart", "blocks", "is_costly", "names_of"]

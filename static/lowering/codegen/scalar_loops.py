@@ -29,6 +29,7 @@ from static.graph.elements import size_of
 from static.graph.regions import LoopParts
 from static.lowering.codegen.bodies_of_numbers import of_numbers
 from static.lowering.codegen.build import build
+from static.lowering.codegen.functions_together import together
 from static.lowering.codegen.scalar_blocks import apart, blocks
 from static.lowering.groups import Group
 from static.lowering.ir.control_steps import PROGRESS
@@ -165,14 +166,27 @@ class _Writer:
         found = apart(inner, kinds, {x.name for x in self.head})
         if question or found is None or len(arguments) + len(found.kept) > MAX_BUFFERS:
             place = [Let("row", "limit - 1 - done" if parts.backwards else "done")]
+            inner, scratch = self.together(inner, len(arguments), [])
             loop = Repeat("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
-            scratch = []
         else:
             slots = {name: f"b{len(arguments) + k}" for k, name in enumerate(found.kept)}
-            loop, scratch = blocks(found, slots, carry, parts.backwards), list(found.kept.values())
+            found.inside, scratch = self.together(found.inside, len(arguments), list(found.kept.values()))
+            loop = blocks(found, slots, carry, parts.backwards)
         buffers = [*(dtype for dtype, _ in arguments), *scratch]
         kernel = Kernel(buffers, len(self.ints), [*self.begin(), loop, *self.end()])
         return ScalarLoop(kernel, self.ints, Group(body.items, (), (), None, 0), outputs, arguments, scratch)
+
+    def together(self, statements: list[Any], first: int, scratch: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The statements with functions by vectors; dtypes of the buffers from `first` on, of which `scratch` begin."""
+        own = list(scratch)
+
+        def slot(dtype: np.dtype[Any]) -> str:
+            if dtype not in own[len(scratch) :]:
+                own.append(dtype)
+            return f"b{first + own.index(dtype, len(scratch))}"
+
+        made = together(statements, slot)
+        return (made, own) if first + len(own) <= MAX_BUFFERS else (statements, scratch)
 
     def name(self, letter: str, k: int, e: int) -> str:
         """The name of an element that is carried: before an iteration with the letter c, after it with d."""

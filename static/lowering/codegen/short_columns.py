@@ -63,7 +63,7 @@ KNOWN = 2 * LANES
 
 def short_columns(group: Group, escaping: set[int], nest: Nest) -> tuple[dict[int, int], list[Any]] | None:
     """Sizes by their arguments, and the form for them; None if columns are not short, or cannot be written out."""
-    if nest.inner is None or hint(numel(group.dims)) < FEWEST_ELEMENTS:
+    if nest.inner is None or hint(numel(group.dims)) * group.runs < FEWEST_ELEMENTS:
         return None
     if not are_short_columns(group, escaping, nest):
         return None
@@ -99,7 +99,11 @@ def are_short_columns(group: Group, escaping: set[int], nest: Nest) -> bool:
 def is_short_batch(group: Group, escaping: set[int]) -> bool:
     """Whether few elements of each column of a batch are reduced, so that this takes less than a kernel for any."""
     short = 0 < group.lead < len(group.dims) and 2 <= hint(group.dims[group.lead]) <= MOST_FUNCTIONS
-    return short and hint(numel(group.dims)) >= FEWEST_ELEMENTS and are_short_columns(group, escaping, Nest(group))
+    return (
+        short
+        and hint(numel(group.dims)) * group.runs >= FEWEST_ELEMENTS
+        and are_short_columns(group, escaping, Nest(group))
+    )
 
 
 class _ReducedLast:

@@ -82,7 +82,7 @@ def test_gradients_are_one_kernel_too(run, columns):
     eager = dynamic.grad(loss(dynamic), (0, 1))(*given)
     for a, b in zip(f(*given), eager, strict=True):
         assert_same_bits(a, b, run.__name__)
-    assert ("body" in regions(f)) == (run is swapped)  # whose numbers get sums over columns
+    assert ("body" in regions(f)) == (run is swapped and columns > 8)  # its numbers get sums over columns
     x, a = given
     for k, at in [(0, (2, 1)), (1, (3,))]:
         values = []
@@ -99,7 +99,7 @@ def test_gradients_are_one_kernel_too(run, columns):
 ])  # fmt: skip
 def test_what_reads_other_places_is_no_such_loop(step):
     f = static.function(lambda x, a: static.scan(step, a, x))
-    x, a = arrays(5, 6, F64)
+    x, a = arrays(5, 12, F64)
     for found, wanted in zip(f(x, a), static.scan(step, static.tensor(a), static.tensor(x)), strict=True):
         assert_same_bits(found, wanted, "scan")
     assert "iterations" not in regions(f)
