@@ -98,6 +98,8 @@ def data_ptr(self: TensorBase) -> int:
 def storage_offset(self: TensorBase) -> int:
     """How many elements of the memory lie before the first, counted from the array that owns it."""
     array = concrete(self)
+    if array.base is None:
+        return 0
     return (array.ctypes.data - owner_of(array).ctypes.data) // array.itemsize
 
 

@@ -17,7 +17,7 @@ from common.core import mode
 from common.core.dtypes import default_float, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
-from common.core.shapes import unrepeated
+from common.core.shapes import broadcast_shapes, unrepeated
 from common.methods.assign import assign
 from common.random.draw_counts import constant_in, drawn_by
 from common.random.generator import Generator, draw, integers, require_order
@@ -62,7 +62,6 @@ def normal(
     torch.Size([2])
     """
     from common.ops.create.creation import known_sizes
-    from common.ops.functional import broadcast_tensors
     from common.tensor.arrays import dtype_or
 
     given = [lift(x) for x in (mean, std)]
@@ -84,7 +83,7 @@ def normal(
             if (made := _kernels("fills").drawn_normal(mean, std, shape, wanted, generator)) is not None:
                 return made
         else:
-            shape = tuple(broadcast_tensors(*tensors)[0].shape)
+            shape = broadcast_shapes(*(tuple(x.shape) for x in tensors))
             wanted = np.result_type(*(x.dtype for x in tensors))
         drawn = lift(draw("randn", shape, wanted, generator)) * std + mean
     return constant_in(drawn, *given)

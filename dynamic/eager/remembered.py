@@ -193,9 +193,19 @@ def remembering_results(general: Template, function: Any) -> tuple[Template, dic
         if others is None:
             return general(tensors, sequences, call)
         made = "_leaf(y_) if requires_grad else y_" if alone != call else "y_"
-        return _remembered(others, alone, made) + general(tensors, sequences, call)
+        return [*_one_by_one(alone), *_remembered(others, alone, made), *general(tensors, sequences, call)]
 
     return body, {"eager_": eager, "memory_": SmallResults()}
+
+
+def _one_by_one(call: str) -> list[str]:
+    """The lines that take sizes which are given as one tuple or list of ints as sizes given one by one."""
+    if "*sizes" not in call:
+        return []
+    return [
+        "if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) and sizes[0] and sizes[0][0].__class__ is int:",
+        "    sizes = (*sizes[0],)",
+    ]
 
 
 def applied(op: Op, attrs: Mapping[str, Any] = NO_ATTRS) -> dict[str, Any]:

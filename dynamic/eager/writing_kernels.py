@@ -314,11 +314,15 @@ def _zero(x: np.ndarray, *given: Any) -> Any:
 _zeros = {dtype: number(0, dtype) for dtype in SUPPORTED}
 
 
+_KEPT: dict[Any, str] = {float: "f", int: "fiu", bool: "fiub"}
+"""Per class of a number the kinds of dtypes to which it is rounded at once."""
+
+
 def _number(x: np.ndarray, *given: Any) -> Any:
     """A number that is rounded once to the array's dtype."""
-    if len(given) != 1 or given[0].__class__ is not float or (dtype := x.dtype).kind != "f":
+    if len(given) != 1 or (dtype := x.dtype).kind not in _KEPT.get((value := given[0]).__class__, ""):
         return None
-    return number(given[0], dtype)
+    return number(value, dtype) if value.__class__ is float or -(2**63) <= value < 2**63 else None
 
 
 def _elements(x: np.ndarray, *given: Any) -> Any:

@@ -1,5 +1,7 @@
 """Functions of sizes and numbers that remember small results: each call gets a copy with the same bits."""
 
+import pytest
+
 import dynamic
 from dynamic.eager import remembered
 from tests.bits import assert_all_same_bits
@@ -9,6 +11,9 @@ MADE = {
     "full of 0": lambda tw: tw.full((3, 2), 0.0),
     "full of 1": lambda tw: tw.full((3, 2), 1),
     "full of True": lambda tw: tw.full((3, 2), True),
+    "zeros of a tuple": lambda tw: tw.zeros((3, 2)),
+    "ones of a list": lambda tw: tw.ones([3, 2], dtype=tw.int64),
+    "empty of a Size": lambda tw: tw.empty(tw.eye(3, 2).shape),
     "eye": lambda tw: tw.eye(3, 4, dtype=tw.float64),
     "arange": lambda tw: tw.arange(1, 9, 3),
     "arange of floats": lambda tw: tw.arange(1.0, 9.0, 3.0),
@@ -58,3 +63,12 @@ def test_large_results_draws_and_numbers_below_the_normal_ones_are_not_remembere
         assert len(set(values)) == (len(values) if name == "draws" else 1)
     with dynamic.inference_mode():
         assert all(dynamic.arange(1, 9, 3).is_inference() for _ in range(2 * remembered.OFTEN))
+
+
+def test_tuples_in_a_tuple_and_negative_sizes_stay_refused():
+    for _ in range(2 * remembered.OFTEN):
+        assert dynamic.zeros((3, 4)).shape == (3, 4)
+        assert dynamic.zeros(()).shape == ()
+        for wrong in (((3, 4),), (3, -1), (3, 1.5)):
+            with pytest.raises((TypeError, ValueError, RuntimeError)):
+                dynamic.zeros(wrong)

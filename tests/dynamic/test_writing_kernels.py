@@ -279,3 +279,32 @@ def test_ways_are_told_apart_by_values_and_types_of_numbers():
         for alpha in range(1, 400):  # more than are kept
             x.zero_().add_(y, alpha=alpha)
             assert x[2, 2].item() == 8 * alpha
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int32", "int64", "bool"])
+def test_numbers_of_any_class_fill(dtype):
+    """As a program does, and as numpy's cast."""
+    for value in (0, 1, -3, 16777217, 2**62 + 1, True, False, 2.5):
+        x = tw.ones(3, dtype=getattr(tw, dtype))
+        assert x.fill_(value) is x
+        program = static.function(lambda x, v=value: x.clone().fill_(v))
+        expected = np.full(3, value).astype(dtype).tobytes()
+        assert (
+            x.numpy().tobytes() == program(static.ones(3, dtype=getattr(static, dtype))).numpy().tobytes() == expected
+        )
+        part = tw.zeros(4, 3, dtype=getattr(tw, dtype))
+        part[:, 1].fill_(value)
+        assert part[:, 1].numpy().tobytes() == np.full(4, value).astype(dtype).tobytes()
+        assert not part[:, ::2].any()
+    for y in (tw.ones(2), tw.ones(2, dtype=tw.int64)):
+        with pytest.raises(ValueError, match="does not fit"):
+            y.fill_(2**64)
+    leaf = tw.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.fill_(1)
+    y = leaf * 2
+    z = y * y
+    with tw.no_grad():
+        y.fill_(3)
+    with pytest.raises(RuntimeError, match="modified"):
+        z.sum().backward()

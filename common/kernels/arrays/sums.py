@@ -99,7 +99,8 @@ rows of which this holds, because a second-level cache holds them.
 
 _PLACES, _BESIDE = 1 << 16, (1024, 4096, 40)
 """Bytes of few elements; and bytes between rows whose columns share few places of the caches, where a vector of columns
-is gone before the next is read: of more rows than so many, and of fewer (benchmarks/gates/test_reductions.py).
+is gone before the next is read: of more rows than so many, and of fewer (benchmarks/gates/test_reductions.py). Rows
+that do not fill the lanes are few enough to stay.
 """
 
 
@@ -238,7 +239,7 @@ def whole_columns(kind: np.dtype[Any], parts: str) -> str:
     held = min({BLOCK}, {_IN_CACHE // kind.itemsize} // (args[2] + 1))
     some = args[1] >= {_FEW[0]} and args[1] <= {_FEW[1]}
     beside = {_BESIDE[0] // kind.itemsize} if args[1] > {_BESIDE[2]} else {_BESIDE[1] // kind.itemsize}
-    apart = (args[2] & (beside - 1)) != 0 or args[1] * args[2] <= {_PLACES // kind.itemsize}
+    apart = (args[2] & (beside - 1)) != 0 or args[1] * args[2] <= {_PLACES // kind.itemsize} or args[1] < {LANES}
     if args[2] >= {VECTOR_BYTES // kind.itemsize} and apart and (some or args[1] <= held):
         for b in range(args[0]):
             whole_{parts}(x, b * args[1] * args[2], args[1], args[2], out, b * args[2])

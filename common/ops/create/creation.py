@@ -189,17 +189,16 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
         return _full(size, fill_value, dtype)
     if known is None:
         y = _full(size, fill_value, dtype)
-        if y.size >= kernels.MANY:
-            if len(_fulls) >= _LIMIT:
-                _fulls.clear()
-            _fulls[key] = y.shape, held(fill_value, y.dtype), y.dtype
+        if len(_fulls) >= _LIMIT:
+            _fulls.clear()
+        _fulls[key] = y.shape, held(fill_value, y.dtype), y.dtype
         return y
     return _filled_array(*known)
 
 
 _NUMBERS = frozenset((bool, int, float))
 _fulls: dict[Any, Any] = {}
-"""Shape, number and dtype of large results of `full`, by its arguments."""
+"""Shape, number and dtype of results of `full`, by its arguments."""
 default_changed.append(_fulls.clear)
 
 

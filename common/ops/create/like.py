@@ -11,8 +11,7 @@ from common.core.dispatch import NO_ATTRS
 from common.core.docstrings import sections_of
 from common.core.op import Op
 from common.evaluate import specialise
-from common.evaluate.kernels import MANY
-from common.ops.create.creation import full, full_, held, made
+from common.ops.create.creation import full
 from common.ops.math.arithmetic import ones_like as ones_like_
 from common.ops.math.arithmetic import zeros_like as zeros_like_
 from common.ops.math.cast import to
@@ -34,16 +33,6 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     ArgumentError : `fill_value` is not a number.
     DTypeError : a dtype without ops.
     """
-    array = getattr(x, "payload", None)
-    if type(array) is np.ndarray and array.dtype.kind == "f" and type(fill_value) is float and not mode.tracing:
-        if dtype is None and array.size >= MANY:
-            return wrap(made(full_, shape=array.shape, value=held(fill_value, array.dtype), dtype=array.dtype))
-        if dtype is None:
-            from common.evaluate.kinds import number
-
-            y = np.empty(array.shape, array.dtype)
-            y.fill(number(fill_value, y.dtype))
-            return wrap(y)
     from common.tensor.create import lift
 
     return lift(full(tuple(x.shape), fill_value, dtype_or(dtype, x.dtype)))
