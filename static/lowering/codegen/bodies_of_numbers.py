@@ -40,12 +40,12 @@ def settle_few(region: Graph) -> None:
     """Let sizes of a body be those of this call if it is made of numbers then, which it adds up or multiplies.
 
     What goes element by element is one kernel for any size. Where rows of three numbers are added up, a loop with a
-    kernel for each function takes several times as long as one over numbers.
+    kernel for each function takes several times as long as one over numbers. Rows of a product may be those of a batch.
     """
-    if (
-        not any(is_reduction(node) or _is_product(node) for node in region.nodes)
-        or _functions(region, _guessed) is None
-    ):
+    products = [product_sizes(node, hint) for node in region.nodes if _is_product(node)]
+    if any(rows > 1 and columns > 1 for rows, columns, _ in products):
+        return
+    if not (products or any(map(is_reduction, region.nodes))) or _functions(region, _guessed) is None:
         return
     for node in region.nodes:
         for n in [n for value in node.outputs for n in value.shape if isinstance(n, Dim)]:
