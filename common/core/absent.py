@@ -166,7 +166,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     (_ONE_PROGRAM,
      "futures fork wait is_distributed multiprocessing Future* RRef* *process_group* ProcessGroup* "
-     "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* ReduceOp barrier get_rank get_world_size "
+     "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* barrier get_rank get_world_size "
      "isend irecv rpc fsdp tensor device_mesh checkpoint Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
      "fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "

@@ -11,7 +11,7 @@ from common.core import mode
 from common.core.allocation import allocation_error, refuse_beyond_memory
 from common.core.dispatch import known_attrs
 from common.core.dtypes import SUPPORTED, AbsentDType, default_float, int64, promote, unsupported
-from common.core.errors import ArgumentError, DTypeError
+from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.int_arguments import is_nested
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
@@ -64,7 +64,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         data, dtype = _numbers(data), _promoted(data) if dtype is None else dtype
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
-    except ValueError as error:
+    except (ValueError, GradientError) as error:  # GradientError: a tensor after a number
         if is_nested(data):
             raise ArgumentError("expected numbers: lists are nested too deeply, or one contains itself") from None
         if _holds_tensors(data):

@@ -34,7 +34,7 @@ def test_names_of_one_place_are_there_and_nowhere_else(engine):
         module = importlib.import_module(f"{engine.__name__}.{place}")
         for name in names.split():
             assert getattr(module, name) is getattr(importlib.import_module(f"{engine.__name__}.{place}"), name)
-            assert name in ("from_dlpack", "Any") or not hasattr(engine, name)
+            assert name in ("from_dlpack", "Any", "gather", "scatter") or not hasattr(engine, name)
 
 
 #: Base classes by their place in PyTorch, classes of theirs, and classes that are none.
@@ -391,3 +391,14 @@ def test_line_searches_satisfy_both_conditions(engine, step):
     assert 1 <= count <= 25
     assert search._cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0) == pytest.approx(1.0)
     assert search._cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0, bounds=(0.1, 0.5)) == 0.5
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_what_programs_import_for_several_devices_is_there_and_refused(engine):
+    inner = importlib.import_module(f"{engine.__name__}.nn.parallel._functions")
+    scatter_gather = importlib.import_module(f"{engine.__name__}.nn.parallel.scatter_gather")
+    for call in (inner.Broadcast.apply, inner.ReduceAddCoalesced.apply, scatter_gather.gather):
+        with pytest.raises(RuntimeError, match="no device but the CPU"):
+            call(engine.zeros(2))
+    assert engine.distributed.ReduceOp.SUM is not engine.distributed.ReduceOp.MAX
+    assert engine.cuda._initialized is False

@@ -30,3 +30,14 @@ def test_divisors_are_those_of_python(pairs):
     if pairs == "small":
         multiples = np.array([math.lcm(x, y) for x, y in PAIRS[pairs]])
         assert_all_same_bits([dynamic.lcm(a, b)], [multiples], pairs)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_tensor_without_dimensions_does_not_widen_the_dtype(engine):
+    a, b = engine.tensor([4, 6], dtype=engine.int8), engine.tensor(10)
+    assert (engine.gcd(a, b).dtype, engine.gcd(b, a).tolist()) == (engine.int8, [2, 2])
+    assert (engine.lcm(b, a).dtype, engine.lcm(a, b).tolist()) == (engine.int8, [20, 30])
+    y = engine.block_diag(a, b)
+    assert (y.dtype, y.tolist()) == (engine.int8, [[4, 6, 0], [0, 0, 10]])
+    assert engine.block_diag(a, engine.tensor(0.5)).dtype == engine.float32
+    assert engine.block_diag(a, engine.tensor([10])).dtype == engine.int64

@@ -66,6 +66,15 @@ def test_results_of_nothing_and_of_integers(tw):
     assert tw.repeat_interleave(tw.tensor([0, 1, 2])).tolist() == [1, 2, 2]
     assert tw.full((2,), 1.0, out=tw.empty(2, dtype=tw.int64)).tolist() == [1, 1]
     assert tw.eye(2, out=tw.empty(0, dtype=tw.uint8)).tolist() == [[1, 0], [0, 1]]
+    assert tw.linspace(True, 3, 3).tolist() == [1.0, 2.0, 3.0]
     assert tw.linspace(0, 1, 3, out=tw.empty(3, dtype=tw.int64)).tolist() == [0, 0, 1]
     x = tw.ones(2, 3).t()
     assert x.resize_as_(x).stride() == (1, 3)
+
+
+@engines
+def test_lists_may_begin_with_a_number_and_go_on_with_what_requires_a_gradient(tw):
+    p = tw.ones(1, requires_grad=True)
+    for y in (tw.tensor([0.0, p * p]), tw.tensor([0, p[0]]), tw.Tensor([0.0, p]), tw.as_tensor([np.float32(0), p[0]])):
+        assert (y.tolist(), y.dtype, y.requires_grad) == ([0.0, 1.0], tw.float32, False)
+    assert tw.tensor([[0.0, p], [p, 2]]).tolist() == [[0.0, 1.0], [1.0, 2.0]]

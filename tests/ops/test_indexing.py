@@ -340,11 +340,28 @@ def test_bytes_are_masks_as_in_older_programs(engine):
 
 @pytest.mark.parametrize("engine", [tw, static])
 @pytest.mark.parametrize("dtype", ["int64", "uint8"])
-def test_whole_floats_are_written_over_ints(engine, dtype):
+def test_floats_are_written_over_ints_without_their_fraction(engine, dtype):
     x, at = engine.zeros(2, 2, dtype=getattr(engine, dtype)), engine.tensor([[0], [1]])
     assert x.scatter(1, at, 1.0).tolist() == [[1, 0], [0, 1]]
     assert x.index_fill(1, at[1], 2.0).tolist() == [[0, 2], [0, 2]]
     assert x.masked_fill(x == 0, 3.0).tolist() == [[3, 3], [3, 3]]
-    for value in (0.5, 2.0**63, float("inf"), float("nan")):
-        with pytest.raises(DTypeError, match="without a loss"):
+    assert x.masked_fill(x == 0, 2.9).tolist() == [[2, 2], [2, 2]]
+    assert x.masked_fill(x == 0, engine.tensor(2.9)).tolist() == [[2, 2], [2, 2]]
+    assert (x == 0).masked_fill(x == 0, 0.0).tolist() == [[False, False], [False, False]]
+    assert (x != 0).index_fill(1, at[1], 0.5).tolist() == [[False, True], [False, True]]
+    for value in (2.0**64, 2.0**63 if dtype == "int64" else -1.0, float("inf"), float("nan")):
+        with pytest.raises(DTypeError, match="without overflow"):
             x.masked_fill(x == 0, value)
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_one_number_is_an_index_or_a_source_of_a_vector(engine):
+    x, i, s = engine.tensor([1.0]), engine.tensor(0), engine.tensor(2.0)
+    for index in (i, i.reshape(1)):
+        for source in (s, s.reshape(1)):
+            assert x.index_copy(0, index, source).tolist() == [2.0]
+            assert x.scatter(0, index, source).tolist() == [2.0]
+            assert x.scatter_reduce(0, index, source, "sum").tolist() == [3.0]
+            assert x.clone().index_copy_(0, index, source).tolist() == [2.0]
+    with pytest.raises(ShapeError):
+        engine.zeros(2, 2).scatter(0, i, s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -63,6 +64,7 @@ CUDA: dict[str, Any] = {
         "ShortTensor", "HalfTensor", "BFloat16Tensor",
     ),
     "OutOfMemoryError": AllocationError,
+    "_initialized": False,
 }  # fmt: skip
 MPS: dict[str, Any] = {
     **_questions("is_available"),
@@ -117,6 +119,12 @@ def _no_group(name: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+class ReduceOp(enum.Enum):
+    """How reductions over processes combine; programs have members as defaults of arguments."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = range(8)
+
+
 #: `distributed`: there are no groups of processes. Programs that can do without import their functions all the same.
 DISTRIBUTED: dict[str, Any] = {
     **{
@@ -134,6 +142,7 @@ DISTRIBUTED: dict[str, Any] = {
             "get_world_size", "init_process_group", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "send",
         )
     },
+    "ReduceOp": ReduceOp,
 }  # fmt: skip
 
 #: `cpu`, as the one device that is there.

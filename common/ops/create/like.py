@@ -76,7 +76,7 @@ def fill(x: Any, value: Any) -> Any:
     Raises
     ------
     ShapeError : the value has dimensions.
-    DTypeError : a float for integers.
+    DTypeError : a float that the integers of `x` cannot hold.
 
     Examples
     --------

@@ -32,7 +32,7 @@ def _number(x: Any, op: str, name: str) -> Any:
         x = x.scope.number(x)
     if isinstance(x, TensorBase) and x.ndim == 0:
         return _as_tensor(x, float64)
-    if isinstance(x, bool) or not isinstance(x, (int, float, np.integer, np.floating)):
+    if not isinstance(x, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"{op}(): argument '{name}' must be a number, not {type(x).__name__}")
     return float(x)
 

@@ -27,9 +27,11 @@ def row(x: Any) -> Any:
 
 
 def of_rank(index: Any, x: Any) -> Any:
-    """An index without elements in the rank of `x`, where PyTorch overlooks the rank; others as is."""
+    """An index in the rank of `x` where PyTorch overlooks the rank: without elements, or one number for a vector."""
     from common.ops.shape.view import reshape
 
+    if index.ndim == 0 and x.ndim == 1:
+        return row(index)
     if index.ndim == x.ndim or not any(isinstance(n, int) and n == 0 for n in index.shape):
         return index
     return reshape(index, (0,) * x.ndim)

@@ -88,7 +88,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
 
     Raises
     ------
-    DTypeError : `mask` is not bool, or the value is a float and `x` holds integers.
+    DTypeError : `mask` is not bool, or the value is a float that the integers of `x` cannot hold.
     ShapeError : `value` has dimensions, or the shapes do not broadcast.
 
     Examples

@@ -177,7 +177,8 @@ def index_copy(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def put_copy(x: Any, dim: int, index: Any, src: Any) -> Put:
-    """The write of `index_copy`."""
+    """The write of `index_copy`; a number alone counts as one slice of a vector."""
+    src = row(src) if src.ndim == 0 and x.ndim == 1 else src
     axis, index = check_slices("index_copy", x, dim, index, src)
     return Put(family(1)["index_set"], (src, index), axis, False, "IndexCopyBackward0")
 
@@ -195,7 +196,7 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     Raises
     ------
     IndexRangeError : an index outside the dimension.
-    DTypeError : `index` is not int64 or int32, or the value is a float and `x` holds integers.
+    DTypeError : `index` is not int64 or int32, or the value is a float that the integers of `x` cannot hold.
     ShapeError : `value` has dimensions, or `index` has more than one.
     """
     if x.ndim == 0:
@@ -343,6 +344,7 @@ def check_scattered(op: str, x: Any, axis: int, index: Any, src: Any = None) -> 
             )
     if src is None:
         return None
+    src = row(src) if x.ndim == 1 else src
     if x.ndim != src.ndim:
         raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
     if any(not same(m, n) and m > n for m, n in zip(index.shape, src.shape, strict=True)):

@@ -55,24 +55,22 @@ def as_value(value: Any, dtype: np.dtype) -> Any:
 
 
 def number_like(value: Any, x: Any, op: str) -> Any:
-    """A number or 0-d tensor in the dtype of `x`.
+    """A number or 0-d tensor in the dtype of `x`; a float loses its fraction where `x` holds integers.
 
     Raises
     ------
     ShapeError : it has dimensions.
-    DTypeError : a float for integers, unless it is a whole number that they hold.
+    DTypeError : a number that integers of the dtype cannot hold, or nan.
     """
-    if isinstance(value, float) and x.dtype.kind in "iu" and value.is_integer():
-        limits = np.iinfo(x.dtype)
-        if limits.min <= value <= limits.max:
-            value = int(value)
-    kind = value.dtype.kind if hasattr(value, "dtype") else "f" if isinstance(value, float) else "i"
     if getattr(value, "ndim", 0) != 0:
         raise ShapeError(
             f"{op}() only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)"
         )
-    if kind == "f" and x.dtype.kind != "f":
-        raise DTypeError(f"{op}(): a float value cannot be converted to {x.dtype} without a loss; convert it first")
+    if isinstance(value, float) and x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        if not limits.min <= value <= limits.max or int(value) > limits.max:
+            raise DTypeError(f"{op}(): value {value} cannot be converted to {x.dtype} without overflow")
+        value = int(value)
     return as_value(value, x.dtype)
 
 

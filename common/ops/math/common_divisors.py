@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.docstrings import sections_of
-from common.core.dtypes import int64, promote
+from common.core.dtypes import int64, result_dtype
 from common.core.errors import DTypeError
 from common.core.op import NativeCall
 from common.core.shapes import broadcast_shapes
@@ -20,7 +20,7 @@ from common.ops.math.arithmetic import abs
 from common.ops.math.compare import eq, where
 from common.ops.math.division import div
 from common.ops.shape.view import expand
-from common.tensor.base import TensorBase
+from common.tensor.base import TensorBase, spec_of
 
 
 def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
@@ -42,7 +42,7 @@ def _alike(op: str, a: Any, b: Any) -> tuple[Any, Any, Any]:
     """Integers as int64 of one shape, and the dtype of the result."""
     first = a if isinstance(a, TensorBase) else b
     a, b = (x if isinstance(x, TensorBase) else as_value(x, first.dtype) for x in (a, b))
-    dtype = promote(a.dtype, b.dtype)
+    dtype, _ = result_dtype([spec_of(a), spec_of(b)])
     if dtype.kind not in "iu":
         raise DTypeError(f'"{op}_cpu" not implemented for {dtype.name}: integers have common divisors')
     shape = broadcast_shapes(a.shape, b.shape, op=op)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.allocation import refuse_beyond_memory
-from common.core.dtypes import int64
+from common.core.dtypes import int64, result_dtype
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.core.shapes import broadcast_shapes as common_shape
@@ -16,12 +16,14 @@ from common.core.size_tuples import Size
 from common.core.spec import numel
 from common.ops.create.creation import zeros
 from common.ops.index.gather import index_select
+from common.ops.index.written_values import of_dtype
 from common.ops.math.cast import to
 from common.ops.shape.cat import cat, stack
 from common.ops.shape.diagonal import diag_embed
 from common.ops.shape.join import each, meshgrid
 from common.ops.shape.padding import pad
 from common.ops.shape.view import reshape
+from common.tensor.base import spec_of
 from common.tensor.create import lift
 
 
@@ -43,13 +45,14 @@ def block_diag(*tensors: Any) -> Any:
     tensor([[1, 2, 0],
             [0, 0, 3]])
     """
-    blocks = []
-    for i, x in enumerate(each(tensors)):
+    blocks, parts = [], list(each(tensors))
+    dtype = result_dtype(map(spec_of, parts))[0] if parts else None
+    for i, x in enumerate(parts):
         if x.ndim > 2:
             raise ShapeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
             )
-        blocks.append(reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)))
+        blocks.append(reshape(of_dtype(x, dtype), (1,) * (2 - x.ndim) + tuple(x.shape)))
     if not blocks:
         return lift(zeros(1, 0))
     width = sum(x.shape[1] for x in blocks)

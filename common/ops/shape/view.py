@@ -266,13 +266,15 @@ def adjoint(x: Any) -> Any:
 
     Parameters
     ----------
-    x : (..., m, n)
+    x : (..., m, n); one without dimensions is returned as it is.
 
     Raises
     ------
-    ShapeError : fewer than two dimensions.
+    ShapeError : one dimension.
     """
-    if x.ndim < 2:
+    if x.ndim == 0:
+        return x
+    if x.ndim == 1:
         raise ShapeError(f"adjoint() is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return transpose(x, -2, -1)
 
