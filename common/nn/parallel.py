@@ -105,12 +105,16 @@ def _of_devices(name: str) -> type:
     """A name of PyTorch's inner machinery of several devices, which programs import beside what they use."""
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
-        raise DeviceError(f"nn.parallel: {name}: there is no GPU and no device but the CPU; DataParallel calls the module")
+        raise DeviceError(
+            f"nn.parallel: {name}: there is no GPU and no device but the CPU; DataParallel calls the module"
+        )
 
     says = "Refused: there is one device.\n\nRaises\n------\nDeviceError : it is made or applied.\n"
     return type(name, (), {"__new__": refuse, "apply": classmethod(refuse), "__doc__": says, "__module__": __name__})
 
 
-Broadcast, Gather, ReduceAddCoalesced, Scatter = map(_of_devices, "Broadcast Gather ReduceAddCoalesced Scatter".split())
-gather, scatter, scatter_kwargs = map(_of_devices, "gather scatter scatter_kwargs".split())
-parallel_apply, replicate = map(_of_devices, "parallel_apply replicate".split())
+Broadcast, Gather, ReduceAddCoalesced, Scatter = map(
+    _of_devices, ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
+)
+gather, scatter, scatter_kwargs = map(_of_devices, ["gather", "scatter", "scatter_kwargs"])
+parallel_apply, replicate = map(_of_devices, ["parallel_apply", "replicate"])
