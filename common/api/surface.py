@@ -198,7 +198,7 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
                 return function
         if name == "torch" and "." not in own:  # PyTorch is an attribute of itself, and libraries write torch.torch
             return sys.modules[own]
-        if name in MODULES and "." not in own:
+        if (name in MODULES or name == "_dynamo") and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         return absent.refuse(own, name)
 

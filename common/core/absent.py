@@ -133,7 +133,7 @@ PLACED: tuple[tuple[str, str, str], ...] = (
     (
         "",
         "static compiles programs; {tw}.compile and {tw}.function are all there is to call",
-        "_dynamo _inductor _functorch _export _higher_order_ops _logging",
+        "_inductor _functorch _export _higher_order_ops _logging",
     ),
     (
         "",

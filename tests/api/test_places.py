@@ -245,6 +245,12 @@ def test_marks_of_a_compiler_change_nothing(engine, tmp_path):
     assert engine.function(shifted)(engine.ones(1)).tolist() == [2.0]
     shifted(engine.ones(1))
     assert seen == [engine is static, False]
+    inner = engine._dynamo
+    inner.config.suppress_errors, inner.config.some_other = True, 3
+    inner.config.cache_size_limit = max(64, inner.config.cache_size_limit)
+    assert (inner.config.suppress_errors, inner.config.cache_size_limit, inner.reset()) == (True, 64, None)
+    assert importlib.import_module(f"{engine.__name__}._dynamo") is inner
+    assert inner.disable(shifted) is shifted
     with pytest.raises(ValueError, match="without @function"), compiler.set_stance("force_eager"):
         pass
     with pytest.raises(TypeError, match="a function is needed, not int"):

@@ -183,6 +183,22 @@ def test_a_beta_of_zero_ignores_the_input():
     assert_same(F.addmm(nan, a, b, beta=0).numpy(), (A @ B).astype(float))
 
 
+@pytest.mark.parametrize("engine", [dynamic, static])
+@pytest.mark.parametrize("n", [3, 40])
+def test_triangular_systems_without_right_hand_sides_have_the_empty_solution(engine, n):
+    a, lu, pivots = engine.eye(n) * 2, engine.eye(n), engine.arange(1, n + 1, dtype=engine.int32)
+    b = engine.zeros(n, 0, requires_grad=True)
+    for solve in (
+        lambda b: engine.linalg.solve_triangular(a, b, upper=True),
+        lambda b: engine.linalg.solve_triangular(a, b.mT, upper=True, left=False).mT,
+        lambda b: engine.triangular_solve(b, a)[0],
+        lambda b: engine.cholesky_solve(b, a),
+        lambda b: engine.lu_solve(b, lu, pivots),
+    ):
+        assert solve(b).shape == engine.function(solve)(b).shape == (n, 0)
+        assert engine.autograd.grad(solve(b).sum(), b)[0].shape == (n, 0)
+
+
 def test_einsum_contracts_from_left_to_right():
     """The order of contraction is part of the definition: the bits are those of the products written out."""
     rng = np.random.default_rng(57)

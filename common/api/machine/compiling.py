@@ -19,6 +19,13 @@ STANCES = (
 )  # fmt: skip
 
 
+class Switches:
+    """Options of PyTorch's compiler: any may be set, and then has its value; none changes anything."""
+
+    cache_size_limit = recompile_limit = 8
+    suppress_errors = verbose = dynamic_shapes = False
+
+
 def is_compiling() -> bool:
     """Whether a function is being traced."""
     return mode.current_trace() is not None

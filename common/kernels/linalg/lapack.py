@@ -114,14 +114,15 @@ def inv(a: Array, user: str) -> tuple[Array, Array]:
 
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
+    if not b.size:
+        return np.empty_like(b)
     if _is_small(a):
         return triangular_solutions(a, b, upper, unitriangular)
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
-    if b.size:
-        for i in each_item(a.shape[:-2]):
-            # by columns this is x^T a^T = b^T, in the memory of b's copy
-            columns = found[i].T
-            trsm(1.0, np.array(a[i], order="C").T, columns, side=1, lower=upper, diag=unitriangular, overwrite_b=1)
+    for i in each_item(a.shape[:-2]):
+        # by columns this is x^T a^T = b^T, in the memory of b's copy
+        columns = found[i].T
+        trsm(1.0, np.array(a[i], order="C").T, columns, side=1, lower=upper, diag=unitriangular, overwrite_b=1)
     return found
 
 
