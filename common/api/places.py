@@ -51,6 +51,7 @@ INNER: dict[str, tuple[str, str]] = {
         "FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals get_safe_globals safe_globals",
     ),
     "torch_version": ("common.version", "TorchVersion"),
+    "distributions.transforms": ("common.distributions.transforms", "_InverseTransform"),
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
     "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
