@@ -120,8 +120,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         return triangular_solutions(a, b, upper, unitriangular)
     found, trsm = np.array(b, order="C"), _routine("trsm", a.dtype)
     for i in each_item(a.shape[:-2]):
-        # by columns this is x^T a^T = b^T, in the memory of b's copy
-        columns = found[i].T
+        columns = found[i].T  # by columns this is x^T a^T = b^T, in the memory of b's copy
         trsm(1.0, np.array(a[i], order="C").T, columns, side=1, lower=upper, diag=unitriangular, overwrite_b=1)
     return found
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.dtypes import bool_
+from common.core.dtypes import bool_, result_dtype
 from common.core.errors import ArgumentError
 from common.core.operators import as_operand
 from common.ops.math import arithmetic
 from common.ops.math.cast import to
+from common.tensor.base import spec_of
 
 
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
@@ -83,8 +84,10 @@ def _scaled(op: str, a: Any, b: Any, alpha: Any) -> Any:
     b = as_operand(b)
     if getattr(b, "dtype", None) == bool_ and kinds[0] == "b":
         return b * bool(alpha)
-    if hasattr(b, "dtype") and kinds[0] == "f" != kinds[1] and getattr(a, "ndim", 0) >= b.ndim:
-        b = to(b, dtype=a.dtype, x_dtype=b.dtype)  # whole numbers would wrap before they meet a float
+    if hasattr(b, "dtype") and kinds[1] != "f" and hasattr(a, "dtype"):  # whole numbers would wrap before they meet a
+        wanted, _ = result_dtype([spec_of(a), spec_of(b)])
+        if wanted != b.dtype and (wanted.kind != "f" or isinstance(alpha, float) or getattr(a, "ndim", 0) >= b.ndim):
+            b = to(b, dtype=wanted, x_dtype=b.dtype)
     return b * alpha
 
 

@@ -266,15 +266,13 @@ def adjoint(x: Any) -> Any:
 
     Parameters
     ----------
-    x : (..., m, n); one without dimensions is returned as it is.
+    x : (..., m, n)
 
     Raises
     ------
-    ShapeError : one dimension.
+    ShapeError : fewer than two dimensions.
     """
-    if x.ndim == 0:
-        return x
-    if x.ndim == 1:
+    if x.ndim < 2:
         raise ShapeError(f"adjoint() is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return transpose(x, -2, -1)
 
