@@ -289,7 +289,7 @@ class Expressions(Operands):
 
     def _wide(self, nodes: list[ast.expr]) -> None:
         self.attributes.add('"prefer-vector-width"="512"')
-        self.long = number(nodes[0]) if nodes else 0
+        self.long, self.apart = number(nodes[0]) if nodes else 0, len(nodes) > 1
 
     def extreme(self, order: str, result: Register, other: Register) -> Register:
         """The larger or smaller one of two integers."""

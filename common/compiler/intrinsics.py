@@ -261,7 +261,7 @@ def buffer(bufs: Any, slot: Any, dtype: Any) -> Any:
 
 
 @kernel_function
-def wide(long: Any = None) -> Any:
+def wide(long: Any = None, apart: Any = None) -> Any:
     """Let LLVM use 512-bit registers in this kernel (worth 1.1-1.4x for float64 polynomials)."""
 
     def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
@@ -269,7 +269,7 @@ def wide(long: Any = None) -> Any:
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
-    return types.none() if long is None else types.none(long), codegen
+    return types.none(*[x for x in (long, apart) if x is not None]), codegen
 
 
 @kernel_function

@@ -232,13 +232,17 @@ class Kernel:
     arguments : number of int arguments; argument k is named ``n<k>``.
     long : of how many instructions an elementary function is for which several vectors side by side are worth their
         code, where loops over columns are long; else 0.
+    apart : whether its results lie in no operand's memory, so that elements may be written twice.
     first : the arguments for which its first form is, by their positions, see `with_form`.
     """
 
-    __slots__ = ("_text", "arguments", "body", "buffers", "first", "long")
+    __slots__ = ("_text", "apart", "arguments", "body", "buffers", "first", "long")
 
-    def __init__(self, buffers: Sequence[np.dtype[Any]], arguments: int, body: list[Any], long: int = 0) -> None:
+    def __init__(
+        self, buffers: Sequence[np.dtype[Any]], arguments: int, body: list[Any], long: int = 0, apart: bool = False
+    ) -> None:
         self.buffers, self.arguments, self.body, self.long, self._text = buffers, arguments, body, long, ""
+        self.apart = apart
         self.first: dict[int, int] = {}
 
     def with_form(
@@ -258,7 +262,7 @@ class Kernel:
     def _written(self) -> str:
         lines = ["(bufs, args):"]
         # Registers of 512 bits pay for the polynomials of elementary functions, and cost nothing elsewhere.
-        lines.append(f"    wide({self.long or ''})")
+        lines.append(f"    wide({f'{self.long}, True' if self.apart else self.long or ''})")
         for slot, dtype in enumerate(self.buffers):
             lines.append(f"    b{slot} = buffer(bufs, {slot}, {dtype_name(dtype)})")
         lines += [f"    n{k} = args[{k}]" for k in range(self.arguments)]

@@ -65,6 +65,7 @@ class Operands(Flow):
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.calls, self.cost, self.complete, self.whole, self.long, self.doubles = 0, 0, True, False, 0, 0
+        self.apart = False
         self._scalars: dict[Any, tuple[str | ScalarText, np.dtype[Any], int, bool]] = {}
         self.spans: dict[tuple[str, str], int] = {}
 

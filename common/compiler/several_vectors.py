@@ -119,7 +119,8 @@ class SeveralVectors(IndexedRows):
                     if isinstance(kind, ArrayKind):
                         (written if isinstance(x.ctx, ast.Store) else read).add(kind.slot)
         augmented = any(isinstance(part, ast.AugAssign) for part in node.body)
-        return self.sixteen and self.one_program and not augmented and written.isdisjoint(read)
+        apart = self.one_program or self.apart
+        return self.sixteen and apart and not augmented and written.isdisjoint(read)
 
     def counted(self, node: ast.For, start: int, stop: int, lanes: int, held: bool) -> Iterator[tuple[int, int, bool]]:
         """The vectors of a loop that the text counts: where they begin, how wide they are, whether they have masks."""

@@ -123,16 +123,28 @@ def same_shape(name: str, dtypes: Dtypes, out_dtype: np.dtype, wanted: Dtypes = 
 
 @cache
 def general(
-    name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = (), columns: int = 0
+    name: str,
+    dtypes: Dtypes,
+    out_dtype: np.dtype,
+    classes: str,
+    wanted: Dtypes = (),
+    columns: int = 0,
+    apart: bool = True,
 ) -> Builtin:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
-    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted, columns))
+    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted, columns, apart))
 
 
 def loop_address(
-    name: str, dtypes: Dtypes, out_dtype: np.dtype, classes: str, wanted: Dtypes = (), columns: int = 0
+    name: str,
+    dtypes: Dtypes,
+    out_dtype: np.dtype,
+    classes: str,
+    wanted: Dtypes = (),
+    columns: int = 0,
+    apart: bool = True,
 ) -> int:
-    return address(elementwise_source(name, dtypes, out_dtype, classes, wanted, columns), f"loop_{name}")
+    return address(elementwise_source(name, dtypes, out_dtype, classes, wanted, columns, apart), f"loop_{name}")
 
 
 def elementwise_source(
@@ -142,18 +154,20 @@ def elementwise_source(
     classes: str,
     wanted: Sequence[np.dtype] = (),
     columns: int = 0,
+    apart: bool = True,
 ) -> str:
-    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`.
+    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``.
 
     Parameters
     ----------
     wanted : the dtype to which each operand is converted first; by default its own.
+    columns : of each row that are written out, see `short_source`; 0: see `loop_source`.
     """
     body = body_of(name, dtypes, wanted)
     if columns:
         return short_source(f"loop_{name}", body, dtypes, out_dtype, classes, columns)
     known = versions(name, dtypes, body) if classes.endswith("s") and set(classes) <= set("fs") else {}
-    return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known)
+    return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known, apart)
 
 
 def body_of(name: str, dtypes: Sequence[np.dtype], wanted: Sequence[np.dtype] = ()) -> list[Let]:
@@ -181,6 +195,7 @@ def loop_source(
     out_dtype: np.dtype,
     classes: str,
     known: Mapping[str, list[Let]] = MappingProxyType({}),
+    apart: bool = True,
 ) -> str:
     """Kernel source of a loop over rows x columns whose body computes ``t0``, ... of elements ``x0``, ...; the last
     one is the result.
@@ -191,6 +206,7 @@ def loop_source(
         of n2, which n0 counts then, also "p" (one per place of a row in its block), "h" (one per block), "m" (per block
         a row), "k" (a block).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
+    apart : whether the result lies in no operand's memory, so that rows may end with elements written twice.
     """
     flat, blocks = not set(classes) & set("rcpmhk"), bool(set(classes) & set("pmhk"))
     row = "(h * n2 + p)" if blocks else "r"
@@ -214,7 +230,7 @@ def loop_source(
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
     forms = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
     count = 1 if flat else 3 if blocks else 2
-    return Kernel([*dtypes, out_dtype], count, [*head, *forms, loop], long=1).source(name)
+    return Kernel([*dtypes, out_dtype], count, [*head, *forms, loop], 1, apart and not flat).source(name)
 
 
 _SHORT, _MANY_ROWS = 8, 16

@@ -141,7 +141,7 @@ def source(
     count, own = len(letters), "{} = args[6 + n3 + {} * (n3 + 2) + {}]".format
     tiles = {i: f"b{count + 1 + j}" for j, i in enumerate(i for i, k in enumerate(letters) if k == "t")}
     kinds, every = [*dtypes, out_dtype, *(dtypes[i] for i in tiles)], [*range(count + 1)]
-    lines = ["wide(1)", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
+    lines = ["wide(1, True)", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
     lines += [f"n{i} = args[{i}]" for i in range(6)]
     lines += [*[own(f"d{i}", i, "n3") for i in every], *[own(f"e{i}", i, "n3 + 1") for i in tiles]]
 

@@ -161,9 +161,11 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
     dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
     if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
         name = program[0][0].name
-        call = kernels.general(name, tuple(dtypes), dtype, letters, (), kernels.short_columns([name], classes, ints))
+        short = kernels.short_columns([name], classes, ints)
+        call = kernels.general(name, tuple(dtypes), dtype, letters, (), short, apart=False)
     else:
-        source = kernels.loop_source("fused", expressions(program, dtype), dtypes, dtype, letters)
+        body = expressions(program, dtype)
+        source = kernels.loop_source("fused", body, dtypes, dtype, letters, apart=False)
         call = kernels.compiled(source, "fused", False)
 
     def run(*arrays: np.ndarray) -> None:

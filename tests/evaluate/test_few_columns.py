@@ -26,7 +26,7 @@ def drawn(shape, dtype, seed):
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
-@each("columns", [2, 3, 5, 8])
+@each("columns", [2, 3, 5, 8, 11, 37])
 def test_elements(columns, pair):
     dtype = ("float32", "float64", "int64", "int8")[(columns + len(pair(1, 1, 1)[0])) % 4]
     for rows in ROWS:
@@ -49,8 +49,8 @@ def test_three_operands_of_blocks(columns):
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 @each("columns", [2, 3, 4])
-def test_operands_apart_and_in_place(columns, pair, dtype):
-    """Operands between others, backwards and transposed; and results in the place of the first operand."""
+def test_operands_apart(columns, pair, dtype):
+    """Operands between others, and backwards."""
     shapes = pair(3, 40, columns)
     x, z = [drawn(tuple(2 * n for n in shape), dtype, i) for i, shape in enumerate(shapes)]
     for part in (slice(1, None, 2), slice(None, None, -2)):
@@ -59,15 +59,23 @@ def test_operands_apart_and_in_place(columns, pair, dtype):
         got = tw.tensor(x)[tuple(slice(1, None, 2) if n > 2 else slice(1) for n in x.shape)] * tw.tensor(q.copy())
         want = x[tuple(slice(1, None, 2) if n > 2 else slice(1) for n in x.shape)] * q
         np.testing.assert_array_equal(got.numpy(), want)
-    x, z = [drawn(shape, dtype, i) for i, shape in enumerate(shapes)]
-    if x.shape == np.broadcast_shapes(*shapes):
-        a, b = tw.tensor(x), tw.tensor(z)
-        for _ in range(3):
-            a -= b
-            a *= b
-            a += 3
-            x = (x - z) * z + 3
-        np.testing.assert_array_equal(a.numpy(), x)
+
+
+@pytest.mark.parametrize(
+    "pair", ["a number per row", "a number per column", "rows of each block", "a number per place"]
+)
+@pytest.mark.parametrize("columns", [3, 11, 37])
+def test_results_in_the_place_of_an_operand(columns, pair):
+    """One op, and a line of several; where a row's end is written twice, it would be computed twice here."""
+    x, z = [drawn(shape, "float32", i) for i, shape in enumerate(PAIRS[pair](3, 40, columns))]
+    a, b = tw.tensor(x), tw.tensor(z)
+    for _ in range(30):  # the line is made one kernel after some
+        a.copy_(tw.tensor(x))
+        a -= b
+        np.testing.assert_array_equal(a.numpy(), x - z)
+        a *= b
+        a += 3
+        np.testing.assert_array_equal(a.numpy(), (x - z) * z + 3)
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
