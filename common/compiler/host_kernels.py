@@ -170,9 +170,12 @@ def function_of(call: NativeCall) -> Callable[..., Any]:
     module, name, buffers, _, words, _ = parse(call.source)
     sizes = iter(call.ints[sum(ndim for _, ndim in buffers) :])
     values = [next(sizes) if x is ... else x for x in words]
+    found: list[Callable[..., Any]] = []
 
     def run(*arrays: Any) -> Any:
-        return getattr(import_module(module), name)(*arrays, *values)
+        if not found:
+            found.append(getattr(import_module(module), name))
+        return found[0](*arrays, *values)
 
     return run
 

@@ -140,12 +140,19 @@ class OpLine(Interpretation):
     def function(self, result: Any) -> tuple[str, dict[str, Any]]:
         """The text of a function that applies the ops, and what it names."""
         whole = result if isinstance(result, tuple) else (result,)
-        parts = [x for x in whole if x is not None]
-        if not parts or not all(type(x) is StandIn and x.line is self for x in parts):
+        parts = [x for x in whole if type(x) is StandIn and x.line is self]
+        scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple), "wrap": wrap}
+        shown = []
+        for i, x in enumerate(whole):
+            if _is_empty(x):
+                scope[f"e{i}"] = x.payload
+            elif x is not None and (type(x) is not StandIn or x.line is not self):
+                raise MoreThanFormsError
+            shown.append("None" if x is None else f"wrap(e{i}.copy())" if _is_empty(x) else x.name)
+        if not parts:
             raise MoreThanFormsError
-        listed = ", ".join("None" if x is None else x.name for x in whole)
+        listed = ", ".join(shown)
         given = f"return made(({listed},))" if isinstance(result, tuple) else f"return {listed}"
-        scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
         lines = [f"def line({', '.join(x.name for x in self.operands if type(x) is StandIn)}):"]
         if self.writes:
             scope["lie_apart"] = lie_apart
@@ -175,7 +182,11 @@ class OpLine(Interpretation):
             return False
         _, _, attrs, nodes, names = self.steps[0]
         parts = result if type(result) is tuple else (result,)
-        if None in parts or [x.name for x in parts] != names or (type(result) is tuple) != (len(names) > 1):
+        if (
+            not all(type(x) is StandIn for x in parts)
+            or [x.name for x in parts] != names
+            or (type(result) is tuple) != (len(names) > 1)
+        ):
             return False
         return all(node.attrs is attrs for node in nodes)
 
@@ -220,7 +231,7 @@ class OpLine(Interpretation):
         operands = [x.name for x in self.operands if type(x) is StandIn]
         if shown & set(operands):
             return []
-        scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
+        scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray}
         wanted = " or ".join(f"{x}._requires_grad" for x in operands)
         lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
         inner = self.straight(shown, scope) or self.one_by_one(shown, parts, scope)
@@ -300,6 +311,11 @@ class OpLine(Interpretation):
             inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
             inner += [f"p_{x} = None" for x in self.done_with(at, parts)]
         return inner
+
+
+def _is_empty(x: Any) -> bool:
+    """Whether a result is a tensor without elements that no operand has part in, as the residuals of `lstsq` may be."""
+    return type(x) is Tensor and type(x.payload) is np.ndarray and not x.payload.size and not x._requires_grad
 
 
 def lie_apart(tensors: Sequence[Any], written: int) -> bool:

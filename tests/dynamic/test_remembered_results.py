@@ -1,5 +1,6 @@
 """Functions of sizes and numbers that remember small results: each call gets a copy with the same bits."""
 
+import numpy as np
 import pytest
 
 import dynamic
@@ -72,3 +73,28 @@ def test_tuples_in_a_tuple_and_negative_sizes_stay_refused():
         for wrong in (((3, 4),), (3, -1), (3, 1.5)):
             with pytest.raises((TypeError, ValueError, RuntimeError)):
                 dynamic.zeros(wrong)
+
+
+def test_results_without_elements_beside_others_are_made_anew(monkeypatch):
+    """`lstsq` gives singular values and residuals that are empty: the call is remembered all the same."""
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    rng = np.random.default_rng(0)
+    for recorded in (False, True):
+        for shape in ((6, 3), (3, 6), (2, 4, 4)):
+            arrays = [rng.normal(size=s).astype(np.float32) for s in (shape, (*shape[:-1], 2))]
+            first, slopes, last = None, None, None
+            for _ in range(2 * remembered.OFTEN):
+                a, b = (dynamic.tensor(x, requires_grad=recorded) for x in arrays)
+                y = dynamic.linalg.lstsq(a, b)
+                grads = dynamic.autograd.grad(y.solution.sum(), [a, b]) if recorded else []
+                first, slopes = first or y, slopes or grads
+                assert type(y) is type(first)
+                assert_all_same_bits([*y, *grads], [*first, *slopes], str(shape))
+                assert [x.shape for x in y] == [x.shape for x in first]
+                assert y.singular_values is not last
+                assert y.singular_values.is_leaf
+                last = y.singular_values.requires_grad_()
+    assert len(made) >= 3
+    assert all(made)
+    np.testing.assert_allclose(y.solution.detach().numpy(), np.linalg.solve(*arrays), rtol=1e-2, atol=1e-3)
