@@ -160,6 +160,11 @@ def bind(
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
     if second:
         body[:0] = [f"if {second[0]} is not None: {second[1]} = {second[0]}"]
+    if name == "einsum":
+        from common.ops.linalg.einsum import spelled
+
+        scope["_spelled"] = spelled
+        body[:0] = [f"if equation.__class__ is not str: equation, *{several} = _spelled(equation, {several})"]
     if older:
         body[:0] = [
             "if size_average is not None or reduce is not None or reduction == 'elementwise_mean':",

@@ -199,6 +199,27 @@ def test_triangular_systems_without_right_hand_sides_have_the_empty_solution(eng
         assert engine.autograd.grad(solve(b).sum(), b)[0].shape == (n, 0)
 
 
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_lists_of_numbers_stand_for_the_equation_of_einsum(engine):
+    x, y = engine.arange(6.0).reshape(2, 3), engine.arange(12.0).reshape(3, 4)
+    calls = [
+        lambda f, x, y: f(x, [0, 1], y, [1, 2], [2, 0]),
+        lambda f, x, y: f(x, [30, 1], y, [1, 2]),
+        lambda f, x, y: f(x, [..., 1], y[:, 0], [1], [...]),
+        lambda f, x, y: f(x, (51, 26), []),
+        lambda f, x, y: f(x, [2, 1]),
+    ]
+    for call in calls:
+        expected = call(np.einsum, x.numpy(), y.numpy())
+        assert_same(call(engine.einsum, x, y).numpy(), expected)
+        assert_same(engine.function(lambda x, y, call=call: call(engine.einsum, x, y))(x, y).numpy(), expected)
+    for wrong in ([52, 0], [-1, 0], [0.5, 0], ["a", "b"]):
+        with pytest.raises(ArgumentError, match="valid range"):
+            engine.einsum(x, wrong)
+    with pytest.raises(ArgumentError, match="must be str, not list"):
+        engine.einsum([x, y], [0, 1])
+
+
 def test_einsum_contracts_from_left_to_right():
     """The order of contraction is part of the definition: the bits are those of the products written out."""
     rng = np.random.default_rng(57)

@@ -15,6 +15,9 @@ from common.ops.reduce.reductions import sum_
 from common.ops.shape.diagonal import diagonal
 from common.ops.shape.view import permute_
 
+#: Of the numbers that may stand for letters.
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
 
 def einsum(equation: str, *tensors: Any) -> Any:
     """Sum of products of elements, over dimensions that `equation` names.
@@ -24,7 +27,8 @@ def einsum(equation: str, *tensors: Any) -> Any:
     equation : per operand a letter for each dimension, separated by commas, as in "ij,jk->ik"; "..." stands for
         further dimensions, which broadcast. After "->" come the letters of the result; without it these are "..."
         and, sorted, the letters that appear once. A letter twice in one operand takes the diagonal.
-    tensors : operands, one by one or as a list. Sizes of 1 broadcast.
+    tensors : operands, one by one or as a list. Sizes of 1 broadcast. Without an equation each operand is followed by
+        a list of numbers below 52, one for each dimension, in the place of letters; a list at the end is the result's.
 
     Returns
     -------
@@ -43,8 +47,8 @@ def einsum(equation: str, *tensors: Any) -> Any:
     >>> tw.einsum("ij,jk->ik", a, a)
     tensor([[ 7, 10],
             [15, 22]])
-    >>> tw.einsum("ii", a), tw.einsum("...i->...", a)
-    (tensor(5), tensor([3, 7]))
+    >>> tw.einsum("ii", a), tw.einsum("...i->...", a), tw.einsum(a, [0, 1], a, [1, 0], [])
+    (tensor(5), tensor([3, 7]), tensor(29))
     """
     if not isinstance(equation, str):
         raise ArgumentError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
@@ -73,6 +77,26 @@ def einsum(equation: str, *tensors: Any) -> Any:
     if len(tensors) == 1 and not gone:  # a view of its own, also where nothing changes
         return permute_(total, dims=tuple(labels.index(label) for label in output))
     return ordered(total, labels, output)
+
+
+def spelled(first: Any, rest: Sequence[Any]) -> tuple[Any, ...]:
+    """The equation and the operands of a call whose operands are followed by lists of numbers; others as they are."""
+    given = (first, *rest)
+    if isinstance(first, (str, list, tuple)) or len(given) < 2 or not isinstance(given[1], (list, tuple)):
+        return given
+    last = given[-1] if len(given) % 2 else None
+    operands, lists = given[: len(given) // 2 * 2 : 2], given[1::2]
+    output = "" if last is None else f"->{_letters_of(last)}"
+    return (",".join(map(_letters_of, lists)) + output, *operands)
+
+
+def _letters_of(numbers: Any) -> str:
+    for n in numbers if isinstance(numbers, (list, tuple)) else [numbers]:
+        if n is not Ellipsis and not (type(n) is int and 0 <= n < len(_LETTERS)):
+            raise ArgumentError(
+                f"einsum(): subscript in subscript list is not within the valid range [0, {len(_LETTERS)}), got {n!r}"
+            )
+    return "".join("..." if n is Ellipsis else _LETTERS[n] for n in numbers)
 
 
 @lru_cache(maxsize=1024)
