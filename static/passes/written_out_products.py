@@ -13,21 +13,27 @@ from __future__ import annotations
 
 from math import prod
 
-from common.ops.linalg.matmul import FEW
+from common.ops.linalg.matmul import FEW, are_few
 from static.graph import Graph, Node
 from static.graph.elements import Elements, Key, Mask, is_elementwise, is_reduction, product_sizes, shape_of
 
 MOST = 1024
 """Elements of all values that are taken apart: the time to compile grows with them."""
+MOST_OF_ONE = 5 * FEW
+"""Elements of a function of them."""
+MOST_OF_MATRIX = 16
+"""Elements of each matrix of a product that is written out wherever it is read: more do not stay in registers."""
 
 
 def write_out_products(graph: Graph) -> Graph:
     """product(x, y) -> stack(chain(x[..., 0, 0], y[..., 0, 0], ...), ...), of matrices whose small sizes are known."""
     apart: dict[Key, Mask] = {}
-    sizes = 0
+    sizes, by_elements = 0, _ByElements(graph)
     for node in graph.nodes:
         mask = product_mask(node)
-        if mask is not None and (sizes := sizes + _count(node, mask)) <= MOST:
+        if mask is None or not (_pays(*product_sizes(node)) or by_elements.reads(node)):
+            continue
+        if (sizes := sizes + _count(node, mask)) <= MOST:
             apart[node.outputs[0].key] = mask
     if not apart:
         return graph
@@ -39,10 +45,45 @@ def product_mask(node: Node) -> Mask | None:
     """Which dimensions of a product are written out; None if it is no product, or stays as it is."""
     if node.op is None or not node.op.product or set(node.attrs) != {"trans_a", "trans_b"}:
         return None
-    few = all(type(size) is int and 0 < size <= FEW for size in product_sizes(node))
-    if not few or node.outputs[0].dtype.kind != "f":
+    sizes = product_sizes(node)
+    if not all(type(n) is int for n in sizes) or not are_few(*sizes) or node.outputs[0].dtype.kind != "f":
         return None
     return (*(False,) * (len(node.outputs[0].shape) - 2), True, True)
+
+
+def _pays(rows: int, columns: int, inner: int) -> bool:
+    """Whether a product alone takes less time written out than in the kernel, which reads rows by vectors."""
+    if rows == 1 or columns == 1:
+        return True
+    return max(rows * columns, rows * inner, inner * columns) <= MOST_OF_MATRIX
+
+
+class _ByElements:
+    """What of a graph is read element by element."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._users, self._bound = graph.users(), {value.key for value in graph.results}
+
+    def reads(self, node: Node) -> bool:
+        """Whether all that reads a matrix, or functions of its elements, takes single elements."""
+        rank, waiting, seen = len(node.outputs[0].shape), [node.outputs[0].key], set[Key]()
+        while waiting:
+            key = waiting.pop()
+            if key in self._bound or not (users := self._users.get(key)):
+                return False
+            for user in users:
+                if is_elementwise(user) and len(user.outputs[0].shape) == rank:
+                    waiting += {user.outputs[0].key} - seen
+                    seen.add(user.outputs[0].key)
+                elif not _takes_one(user, rank):
+                    return False
+        return True
+
+
+def _takes_one(user: Node, rank: int) -> bool:
+    """Whether a view shows one element of matrices."""
+    part = user.op is not None and user.op.parts == "part" and "dims" in user.attrs
+    return part and all(d is not None and d < rank - 2 for d in user.attrs["dims"])
 
 
 def _count(node: Node, mask: Mask) -> int:
@@ -55,7 +96,7 @@ def _fits(node: Node, mask: Mask) -> bool:
     shape = shape_of(node.outputs[0])
     if len(shape) != len(mask) or any(type(n) is not int for n, out in zip(shape, mask, strict=True) if out):
         return False
-    return 0 < _count(node, mask) <= FEW * FEW
+    return 0 < _count(node, mask) <= MOST_OF_ONE
 
 
 def _extend(graph: Graph, apart: dict[Key, Mask]) -> None:

@@ -21,8 +21,10 @@ from common.ops.shape.view import expand, reshape, unsqueeze
 from common.tensor.base import TensorBase
 from common.tensor.record import record
 
-FEW = 4
+FEW = 7
 """Rows, columns, and products of an element, of small matrices."""
+MOST_PRODUCTS = 5 * FEW * 5
+"""Products of all elements of one: the code grows with them."""
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
@@ -50,18 +52,22 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
 
 
 def _settled(m: Any, n: Any, k: Any) -> tuple[Any, Any]:
-    """Rows and columns of a product of a batch. While a function is traced, sizes of small square matrices, and of
-    vectors with them, become numbers: kernels are made for these, see `static.passes.written_out_products`.
+    """Rows and columns of a product of a batch. While a function is traced, sizes of small matrices become numbers:
+    kernels are made for these, see `static.passes.written_out_products`.
     """
-    if type(m) is type(n) is type(k) is int or max(map(hint, (m, n, k))) > FEW:
-        return m, n
-    if len({hint(size) for size in (m, n, k) if type(size) is not int or size != 1}) > 1:
+    if type(m) is type(n) is type(k) is int or not are_few(*map(hint, (m, n, k))):
         return m, n
     trace = mode.current_trace()
     if trace is None or not trace.replays:  # a graph of open sizes is not written again
         return m, n
     rows, columns, _ = map(int, (m, n, k))
     return rows, columns
+
+
+def are_few(rows: int, columns: int, inner: int) -> bool:
+    """Whether a product of matrices of these sizes may be written out."""
+    least, most = min(rows, columns, inner), max(rows, columns, inner)
+    return least > 0 and most <= FEW and rows * columns * inner <= MOST_PRODUCTS
 
 
 def _check_dtypes(name: str, a: Any, b: Any) -> None:

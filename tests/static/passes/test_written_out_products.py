@@ -19,12 +19,22 @@ BATCHES = {
     "quadratic forms": (lambda a, b: (b @ a @ b.mT).squeeze(-1).sqrt(), (40, 4, 4), (40, 1, 4)),
     "of stacks": (lambda a, b: static_or(a).stack([a[:, 0], -a[:, 1]], -1)[:, None] @ b, (9, 2), (9, 2, 2)),
     "elements": (lambda a, b: (a @ b)[:, 0, 1] / (a @ b)[:, 1, 1], (30, 3, 3), (30, 3, 3)),
+    "long rows": (lambda a, b: (a @ b).exp() + a[:, :2, :2], (60, 2, 7), (60, 7, 2)),
+    "gradients of a triangle": (lambda a, b: a @ a.mT / b, (40, 3, 2), (40, 3, 3)),
+    "a larger matrix and vectors": (lambda a, b: a @ b * 2, (50, 6, 7), (50, 7, 1)),
+    "elements of a larger matrix": (lambda a, b: elements((a @ b).exp() + 1), (50, 5, 7), (50, 7, 5)),
     "vectors": (lambda a, b: (a @ b)[:, 0, 0].exp() * a[:, 1, 2], (70, 3, 3), (70, 3, 1)),
 }
 LARGER = {
     "many columns": (lambda a, b: (a @ b).exp(), (70, 3), (3, 20)),
     "five rows": (lambda a, b: a @ b, (70, 5, 5), (70, 5, 5)),
+    "a matrix and its elements": (lambda a, b: (a @ b) + (a @ b)[:, :1, :1], (30, 5, 7), (30, 7, 5)),
 }
+
+
+def elements(x):
+    """A quotient of elements, as in a factorisation."""
+    return (x[:, 4, 0] - x[:, 0, 3] * x[:, 2, 2]) / x[:, 1, 1]
 
 
 def static_or(x):
