@@ -28,6 +28,7 @@ BATCHES = {
 LARGER = {
     "many columns": (lambda a, b: (a @ b).exp(), (70, 3), (3, 20)),
     "five rows": (lambda a, b: a @ b, (70, 5, 5), (70, 5, 5)),
+    "rows of a matrix": (lambda a, b: (a @ b)[:, :2].exp() * 2, (30, 5, 7), (30, 7, 5)),
     "a matrix and its elements": (lambda a, b: (a @ b) + (a @ b)[:, :1, :1], (30, 5, 7), (30, 7, 5)),
 }
 
