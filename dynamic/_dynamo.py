@@ -1,9 +1,11 @@
 """The inner module of PyTorch's compiler, whose switches programs set: they change nothing here."""
 
+import sys
+
 from common.api.machine import compiling
 from common.api.places import publish
 
 __all__: list[str] = []
-config = compiling.Switches()
+config = sys.modules[f"{__name__}.config"] = compiling.Switches(f"{__name__}.config")
 disable, allow_in_graph, reset = compiling.disable, compiling.allow_in_graph, compiling.reset
 __getattr__ = publish(__name__)

@@ -26,4 +26,5 @@ def test_switches_of_a_compiler_change_nothing(engine):
     inner.config.cache_size_limit = max(64, inner.config.cache_size_limit)
     assert (inner.config.suppress_errors, inner.config.cache_size_limit, inner.reset()) == (True, 64, None)
     assert importlib.import_module(f"{engine.__name__}._dynamo") is inner
+    assert importlib.import_module(f"{engine.__name__}._dynamo.config") is inner.config
     assert inner.disable(len) is len

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from common.core import mode
@@ -19,7 +20,7 @@ STANCES = (
 )  # fmt: skip
 
 
-class Switches:
+class Switches(ModuleType):
     """Options of PyTorch's compiler: any may be set, and then has its value; none changes anything."""
 
     cache_size_limit = recompile_limit = 8
