@@ -59,6 +59,7 @@ from common.compiler.compile import compile_kernel
 from common.compiler.exact_sums import fma
 from common.core.numerics import DEEP, LANES
 from common.core.op import NativeCall
+from common.kernels.arrays import batched_products
 from common.runtime import thread_pool
 
 __all__ = ["call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
@@ -276,8 +277,12 @@ def call(
 ) -> NativeCall:
     """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices.
 
-    Where the inner size is known to be 1, a loop over the elements does it: a chain of one product is x * y + 0.
+    Where the inner size is known to be 1, a loop over the elements does it: a chain of one product is x * y + 0. Long
+    batches of matrices of up to four rows and columns have a kernel of their own, `batched_products`.
     """
+    if not (shared_a or shared_b) and batched_products.pays(dtype, batch, m, n, k):
+        source = batched_products.source(dtype, m, n, k, trans_a, trans_b)
+        return NativeCall(source, "batched_products", (batch,))
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     if type(k) is type(m) is type(n) is int and k == 1 and (1 in (m, n) or n >= _WIDE):
         turned = n == 1  # the elements of a column are one row
