@@ -147,8 +147,20 @@ def zero_(self: TensorBase) -> TensorBase:
 
 def fill_(self: TensorBase, value: float) -> TensorBase:
     """Set all elements to a number."""
-    if type(value) is float and self.dtype.kind == "f" and _set_now(self, None, number(value, self.dtype), "fill"):
-        return self
+    given: Any = value
+    if type(value) is float and self.dtype.kind == "f":
+        rounded = number(value, self.dtype)
+        if _set_now(self, None, rounded, "fill"):
+            return self
+        given = lift(rounded.copy())
+    elif isinstance(value, (np.ndarray, np.generic)):
+        given = lift(np.asarray(value))
     if getattr(value, "requires_grad", False) and repeats(self):
         raise overlap("fill")
-    return assign(self, _after(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype)), "fill")
+    if isinstance(given, TensorBase) and given.ndim == 0:  # not added to zeros, which would make -0.0 another zero
+        from common.ops.shape.view import expand
+
+        source = expand(given.to(self.dtype), self.shape)
+    else:
+        source = (REGISTRY["zeros_like"](self.detach()) + given).to(self.dtype)
+    return assign(self, _after(self, source), "fill")

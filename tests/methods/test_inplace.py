@@ -224,3 +224,18 @@ def test_large_memory_takes_one_number(dtype):
             x = tw.ones(shape, dtype=getattr(tw, dtype))
             x[part] = value
             assert_all_same_bits([x.numpy()], [expected], f"{shape} {part} {value}")
+
+
+@pytest.mark.parametrize("value", [-0.0, 0.0, 2.5, float("-inf")])
+def test_fill_writes_a_number_with_its_sign(run, value):
+    """Recorded or not, in a trace or not; a tensor as the number, too."""
+
+    def filled(tw, x, v):
+        x = tw.as_tensor(x)
+        plain, recorded, given = x * 1, x.detach().requires_grad_() * 1, x * 1
+        for y, number in ((plain, value), (recorded, value), (given, v)):
+            y.fill_(number)
+        return plain, recorded.detach(), given
+
+    results = run(filled, np.ones(3, np.float32), np.array(value))
+    assert [[str(number) for number in result] for result in results] == [[str(value)] * 3] * 3
