@@ -230,10 +230,16 @@ FUNCTIONS = [
     Call("equal", lambda tw, x: tw.tensor(tw.equal(x, x)), flat("n"), False),
     Call("renorm", lambda tw, x: tw.renorm(x, 2, 0, 1.0), matrix),
     Call("cov", named("cov"), lambda r, n: [normal(r, 16, n // 16)]),
+    # rows of a few elements, of which one operand repeats
+    Call("points by weights", lambda tw, x, y: x * y, lambda r, n: [normal(r, n // 3, 3), normal(r, n // 3, 1)]),
+    Call("points and a row", lambda tw, x, y: x + y, lambda r, n: [normal(r, n // 3, 3), normal(r, 3)]),
+    Call("logits and a row", lambda tw, x, y: x + y, lambda r, n: [normal(r, n // 10, 10), normal(r, 10)]),
+    Call("differences of pairs", lambda tw, x: x[:, None] - x, lambda r, n: [normal(r, isqrt(n // 3), 3)]),
     # products
     Call("addmm", lambda tw, x, y: tw.addmm(x, x, y), squares, sums=inner),
     Call("baddbmm", lambda tw, x, y: tw.baddbmm(x, x, y), lambda r, n: [
         normal(r, max(1, n // 64), 8, 8), normal(r, max(1, n // 64), 8, 8)]),
+    Call("bmm 3", named("bmm"), lambda r, n: [normal(r, max(1, n // 9), 3, 3), normal(r, max(1, n // 9), 3, 3)]),
     Call("bmm 8", named("bmm"), lambda r, n: [normal(r, max(1, n // 64), 8, 8), normal(r, max(1, n // 64), 8, 8)],
          sums=inner),
     Call("x.T @ y", lambda tw, x, y: x.t() @ y, squares, sums=inner),

@@ -262,7 +262,12 @@ def buffer(bufs: Any, slot: Any, dtype: Any) -> Any:
 
 @kernel_function
 def wide(long: Any = None, apart: Any = None) -> Any:
-    """Let LLVM use 512-bit registers in this kernel (worth 1.1-1.4x for float64 polynomials)."""
+    """Let LLVM use 512-bit registers in this kernel (worth 1.1-1.4x for float64 polynomials).
+
+    Parameters
+    ----------
+    long, apart : see `common.compiler.loop_ir.Kernel`; only the own translation reads them.
+    """
 
     def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         # llvmlite's own `add` knows only enum attributes.

@@ -245,13 +245,11 @@ def _float_dtype(x: Any) -> np.dtype | None:
 
 
 def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str, short: int = 0) -> str:
-    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`, and
-    as many columns of each row written out.
+    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.loop_source`, and of each
+    row that many columns written out.
     """
     body = expressions(program, _float_dtype(root) or bool_)
-    if short:
-        return eager_kernels.short_source("fused", body, dtypes, root.spec.dtype, classes, short)
-    return eager_kernels.loop_source("fused", body, dtypes, root.spec.dtype, classes)
+    return eager_kernels.loop_source("fused", body, dtypes, root.spec.dtype, classes, columns=short)
 
 
 def expressions(program: Program, dtype: np.dtype) -> list[Let]:

@@ -122,17 +122,9 @@ def same_shape(name: str, dtypes: Dtypes, out_dtype: np.dtype, wanted: Dtypes = 
 
 
 @cache
-def general(
-    name: str,
-    dtypes: Dtypes,
-    out_dtype: np.dtype,
-    classes: str,
-    wanted: Dtypes = (),
-    columns: int = 0,
-    apart: bool = True,
-) -> Builtin:
-    """The loop for operands of the given classes, called with operands, result, rows and columns."""
-    return make_call(loop_address(name, dtypes, out_dtype, classes, wanted, columns, apart))
+def general(*form: Any) -> Builtin:
+    """The loop that `loop_address` finds, called with operands, result, rows and columns."""
+    return make_call(loop_address(*form))
 
 
 def loop_address(
@@ -156,18 +148,15 @@ def elementwise_source(
     columns: int = 0,
     apart: bool = True,
 ) -> str:
-    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``.
+    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`.
 
     Parameters
     ----------
     wanted : the dtype to which each operand is converted first; by default its own.
-    columns : of each row that are written out, see `short_source`; 0: see `loop_source`.
     """
     body = body_of(name, dtypes, wanted)
-    if columns:
-        return short_source(f"loop_{name}", body, dtypes, out_dtype, classes, columns)
     known = versions(name, dtypes, body) if classes.endswith("s") and set(classes) <= set("fs") else {}
-    return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known, apart)
+    return loop_source(f"loop_{name}", body, dtypes, out_dtype, classes, known, columns, apart)
 
 
 def body_of(name: str, dtypes: Sequence[np.dtype], wanted: Sequence[np.dtype] = ()) -> list[Let]:
@@ -195,6 +184,7 @@ def loop_source(
     out_dtype: np.dtype,
     classes: str,
     known: Mapping[str, list[Let]] = MappingProxyType({}),
+    columns: int = 0,
     apart: bool = True,
 ) -> str:
     """Kernel source of a loop over rows x columns whose body computes ``t0``, ... of elements ``x0``, ...; the last
@@ -206,8 +196,11 @@ def loop_source(
         of n2, which n0 counts then, also "p" (one per place of a row in its block), "h" (one per block), "m" (per block
         a row), "k" (a block).
     known : condition -> body for operands that make an op less work: the compiler knows their value there.
+    columns : of each row, all of which are written out, so that vectors go down the rows; see `short_columns`.
     apart : whether the result lies in no operand's memory, so that rows may end with elements written twice.
     """
+    if columns:
+        return _short_source(name, body, dtypes, out_dtype, classes, columns)
     flat, blocks = not set(classes) & set("rcpmhk"), bool(set(classes) & set("pmhk"))
     row = "(h * n2 + p)" if blocks else "r"
     full = ("", "c") if flat else (f"{row} * n1", "c")
@@ -218,17 +211,17 @@ def loop_source(
     lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
     reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
 
-    def columns(inner: list[Let]) -> Loop:
+    def row_of(inner: list[Let]) -> Loop:
         stored = Store(Place(f"b{len(classes)}", *full), inner[-1].name)
         return Loop("c", "n0" if flat else "n1", [*reads, *inner, stored])
 
     if blocks:
-        loop = Loop("h", "n0", [Loop("p", "n2", [columns(body)])])
+        loop = Loop("h", "n0", [Loop("p", "n2", [row_of(body)])])
     else:
-        loop = columns(body) if flat else Loop("r", "n0", [columns(body)])
+        loop = row_of(body) if flat else Loop("r", "n0", [row_of(body)])
     # an empty result must not read the scalar operands of a call that has nothing to compute
     head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
-    forms = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
+    forms = [If(condition, [row_of(inner), Return("0")]) for condition, inner in known.items()]
     count = 1 if flat else 3 if blocks else 2
     return Kernel([*dtypes, out_dtype], count, [*head, *forms, loop], 1, apart and not flat).source(name)
 
@@ -246,10 +239,10 @@ def short_columns(names: Iterable[str], classes: Sequence[str | None], ints: Seq
     return columns if few and not any((op := REGISTRY.get(name)) is not None and op.costly for name in names) else 0
 
 
-def short_source(
+def _short_source(
     name: str, body: list[Let], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str, columns: int
 ) -> str:
-    """Kernel source as of `loop_source` where a row has few columns: a loop over rows does all of them."""
+    """The source where a row has few columns: a loop over rows does all of them."""
     blocks, width = bool(set(classes) & set("pmhk")), str(columns)
     row, whole, first = ("p", f"h * n2 * {width}", "h * n2") if blocks else ("r", "", "")
     places = {

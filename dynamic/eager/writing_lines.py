@@ -162,7 +162,7 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
     if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
         name = program[0][0].name
         short = kernels.short_columns([name], classes, ints)
-        call = kernels.general(name, tuple(dtypes), dtype, letters, (), short, apart=False)
+        call = kernels.general(name, tuple(dtypes), dtype, letters, (), short, False)
     else:
         body = expressions(program, dtype)
         source = kernels.loop_source("fused", body, dtypes, dtype, letters, apart=False)

@@ -1,4 +1,5 @@
-"""Matrix products: every product of both engines, for every shape, is one of the kernels in this file.
+"""Matrix products: every product of both engines, for every shape, is one of the kernels in this file, or, of long
+batches of the smallest matrices, that of `common.kernels.arrays.batched_products`.
 
 ``out[s] = op(a[s]) @ op(b[s])``, row-major, for each slice s of a batch; op is the transpose where a flag
 says so, never where strides would suggest it.
@@ -281,8 +282,7 @@ def call(
     batches of matrices of up to four rows and columns have a kernel of their own, `batched_products`.
     """
     if not (shared_a or shared_b) and batched_products.pays(dtype, batch, m, n, k):
-        source = batched_products.source(dtype, m, n, k, trans_a, trans_b)
-        return NativeCall(source, "batched_products", (batch,))
+        return NativeCall(batched_products.source(dtype, m, n, k, trans_a, trans_b), "batched_products", (batch,))
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     if type(k) is type(m) is type(n) is int and k == 1 and (1 in (m, n) or n >= _WIDE):
         turned = n == 1  # the elements of a column are one row
