@@ -213,7 +213,7 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
     reads, writes = (sum(_nbytes(b, env) for b in buffers if (b.id in made) is out) for out in (False, True))
     if step.name == "expression_channels":
         return reads, writes, math.prod(resolve(n, env) for n in step.ints[:3])
-    if step.name == "gemm":
+    if step.name in ("gemm", "integer_products"):
         return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4])
     return reads, writes, _convolved(group.items[0].node, env)
 

@@ -41,13 +41,21 @@ PRODUCTS = [(shape, a, b) for shape in [*SHAPES, *LARGE] for a in (0, 1) for b i
 
 def product(a, b, m, n, k, trans_a=0, trans_b=0, batch=1, strides=(0, 0)):
     out = np.full((batch, m, n), np.nan if a.dtype.kind == "f" else 7, a.dtype)
-    assert run(gemm.gemm_source(a.dtype), [a, b, out], [batch, m, n, k, trans_a, trans_b, *strides]) == 0
+    if a.dtype.kind == "f":
+        assert run(gemm.gemm_source(a.dtype), [a, b, out], [batch, m, n, k, trans_a, trans_b, *strides]) == 0
+        return out
+    called(gemm.call(a.dtype, batch, m, n, k, bool(trans_a), bool(trans_b), not strides[0], not strides[1]), a, b, out)
     return out
+
+
+def called(call, *buffers):
+    given = [buffers[i] for i in call.buffers or range(3)] + [np.full(call.scratch, 7, np.uint8)] * bool(call.scratch)
+    assert run(call.source, given, call.ints) == 0
 
 
 def operands(m, n, k, dtype, seed=0):
     rng = np.random.default_rng(seed)
-    if np.dtype(dtype).kind == "i":
+    if np.dtype(dtype).kind in "iu":
         info = np.iinfo(dtype)
         return (rng.integers(info.min, info.max, size=s, dtype=dtype) for s in ((m, k), (k, n)))
     return (rng.normal(size=s).astype(dtype) for s in ((m, k), (k, n)))
@@ -240,14 +248,17 @@ def test_tiles_are_few_and_not_too_small(m, n, k):
     assert min(rows, m) * min(columns, n) * k >= min(m * n * k, 2**21)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
 @pytest.mark.parametrize("flags", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_integer_products_wrap(dtype, flags):
-    m, n, k = 5, 7, 11
-    a, b = operands(m, n, k, dtype)
-    stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags)]
-    assert_same_bits(product(*stored, m, n, k, *flags)[0], gemm.oracle(a, b))
-    assert (product(a, b, m, n, 0) == 0).all()
+    for m, n, k in ((5, 7, 11), (1, 9, 70), (9, 1, 33), (1, 1, 100), (3, 40, 2), (40, 2, 4), (2, 2, 31)):
+        a, b = operands(m, n, k, dtype)
+        stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags)]
+        assert_same_bits(product(*stored, m, n, k, *flags)[0], gemm.oracle(a, b))
+        assert (product(a, b, m, n, 0) == 0).all()
+        both = [np.stack([x, x + x.dtype.type(1)]) for x in stored]
+        found = product(*both, m, n, k, *flags, 2, (m * k, k * n))
+        assert_same_bits(found[1], gemm.oracle(both[0][1], both[1][1], *flags))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -260,9 +271,10 @@ def test_products_of_columns_and_rows_are_chains_of_one(dtype):
             a.flat[:3], b.flat[:3] = [-0.0, 0.0, small][: a.size], [1, -small, -0.0][: b.size]
             stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags, strict=True)]
             found = gemm.call(np.dtype(dtype), 2, m, n, 1, *map(bool, flags), shared_b=True)
-            assert found.name == ("gemm" if 1 < n < 16 and m > 1 else "outer")
+            general = "integer_products" if dtype == "int64" else "gemm"
+            assert found.name == (general if 1 < n < 16 and m > 1 else "outer")
             out = np.full((2, m, n), 7, dtype)
-            assert run(found.source, [np.stack([stored[0]] * 2), stored[1], out], found.ints) == 0
+            called(found, np.stack([stored[0]] * 2), stored[1], out)
             for y in out:
                 assert_same_bits(y, gemm.oracle(a, b))
 

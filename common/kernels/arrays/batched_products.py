@@ -9,7 +9,7 @@ Kernel ``batched_products``: buffers a, b, out, contiguous; args the length of t
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from common.core.numerics import LANES
 
 FEW, SMALL, LONG = 4, 27, 64
 """Sizes of matrices and multiplications of a product at most, and matrices of a batch at least, where this kernel is
-the faster one: of three rows and columns, or of four and a vector.
+the faster one: of three rows and columns, or of four and a vector. Of smaller dtypes it takes a second to compile.
 """
 
 
 def pays(dtype: Any, batch: Any, m: Any, n: Any, k: Any) -> bool:
     """Whether a batch of products is one of this kernel, as far as the sizes are known."""
-    if {type(size) for size in (batch, m, n, k)} != {int} or np.dtype(dtype).kind != "f":
+    if {type(size) for size in (batch, m, n, k)} != {int} or np.dtype(dtype).itemsize < 4:
         return False
     return batch >= LONG and k > 1 and max(m, n, k) <= FEW and 0 < m * n * k <= SMALL
 
@@ -41,9 +41,15 @@ def source(dtype: Any, m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> 
     for i in range(m):
         for j in range(n):
             pairs = [(f"a{i}_{p}", f"b{p}_{j}") for p in range(k)]
-            lines.append(f"    t{i}_{j} = {_in_lanes(pairs, kind) if 1 in (m, n) else _chain(pairs, kind)}")
+            total = _sum(pairs) if kind[0] != "f" else _in_lanes(pairs, kind) if 1 in (m, n) else _chain(pairs, kind)
+            lines.append(f"    t{i}_{j} = {total}")
             lines.append(f"    out[s * {m * n} + {i * n + j}] = t{i}_{j}")
     return "\n".join(["def batched_products(bufs, args):", *[f"    {line}" for line in lines], "    return 0", ""])
+
+
+def _sum(pairs: list[tuple[str, str]]) -> str:
+    """Of integers, which wrap."""
+    return reduce("add({}, {})".format, [f"mul({x}, {y})" for x, y in pairs])
 
 
 def _chain(pairs: list[tuple[str, str]], kind: str) -> str:

@@ -13,7 +13,7 @@ and the element's place:
   j + LANES, ...; to each lane +0.0 is added, and then the lanes are folded by halves. So the sum is never -0.0. A chain
   waits for its last addition, and a vector has few elements whose chains could fill the time.
 
-Integers are summed in a loop and wrap. `oracle` is the same in numpy, without a compiler.
+Integers wrap: `common.kernels.arrays.integer_products`. `oracle` is the same in numpy, without a compiler.
 
 Kernel ``gemm`` (`gemm_source`):
 
@@ -60,7 +60,7 @@ from common.compiler.compile import compile_kernel
 from common.compiler.exact_sums import fma
 from common.core.numerics import DEEP, LANES
 from common.core.op import NativeCall
-from common.kernels.arrays import batched_products
+from common.kernels.arrays import batched_products, integer_products
 from common.runtime import thread_pool
 
 __all__ = ["call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
@@ -107,15 +107,13 @@ def tasks(batch: int, m: int, n: int, k: int) -> int:
 
 
 def gemm_source(dtype: Any, vectors: bool = True) -> str:
-    """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float or integer dtype.
+    """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float dtype.
 
     Parameters
     ----------
     vectors : whether m or n may be 1.
     """
-    kind = np.dtype(dtype)
-    body = _float(vectors) if kind.kind == "f" else _INTEGER
-    return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
+    return ("def gemm(bufs, args):\n" + _HEAD + _float(vectors)).format(kind=np.dtype(dtype))
 
 
 def of_matrices(source: str) -> str:
@@ -214,24 +212,6 @@ def _float(vectors: bool) -> str:
 """
 
 
-_INTEGER = """    down_a = 1 if trans_a else k
-    across_a = m if trans_a else 1
-    down_b = 1 if trans_b else n
-    across_b = k if trans_b else 1
-    for s in range(batch):
-        for i in range(m):
-            o = (s * m + i) * n
-            for j in range(n):
-                out[o + j] = {kind}(0)
-            for p in range(k):
-                x = a[s * stride_a + i * down_a + p * across_a]
-                q = s * stride_b + p * down_b
-                for j in range(n):
-                    out[o + j] = to_{kind}(out[o + j] + x * b[q + j * across_b])
-    return 0
-"""
-
-
 def _outer_source(dtype: Any, turned: bool, vector: bool) -> str:
     """Kernel source of products of columns and rows.
 
@@ -289,6 +269,8 @@ def call(
         sizes = (batch, n, m) if turned else (batch, m, n)
         source = _outer_source(dtype, turned, 1 in (m, n))
         return NativeCall(source, "outer", (*sizes, *(strides[::-1] if turned else strides)))
+    if np.dtype(dtype).kind != "f":
+        return integer_products.call(dtype, batch, (m, n, k), (trans_a, trans_b), strides)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
     source = gemm_source(dtype)
     known = type(m) is int and type(n) is int  # of other sizes a plan says which kernel does
