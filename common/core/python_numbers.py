@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,27 @@ def weak(x: Any) -> Any:
     """A Python number whose arithmetic is that of ops, as it is in a graph; a truth value is as good as it is."""
     kind = type(x)
     return Number(x) if kind is float else Int(x) if kind is int else x
+
+
+@cache
+def ends(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the largest whole number of which a dtype makes elements: of floats those of int64."""
+    most = int(np.iinfo(dtype).max) if dtype.kind in "iu" else 2**63 - 1
+    return (-most if dtype.kind == "u" else -most - 1), most
+
+
+def require_held(op: str, dtype: np.dtype[Any], *numbers: float) -> None:
+    """Refuse numbers that integers of a dtype do not hold; unsigned ones take negative ints, which wrap.
+
+    Raises
+    ------
+    ArgumentError : one is out of range, infinite or nan.
+    """
+    if dtype.kind in "iu":
+        low, high = ends(dtype)
+        for number in numbers:
+            if not (0 if dtype.kind == "u" and isinstance(number, float) else low) <= number <= high:
+                raise ArgumentError(f"{op}(): value cannot be converted to type {dtype} without overflow: {number}")
 
 
 OF_NUMPY = frozenset(np.dtype(code).type for code in ("?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"))

@@ -10,6 +10,7 @@ from common.autograd.view_histories import ONE_VALUE, overlap, rebind, repeats, 
 from common.core import mode
 from common.core.errors import DTypeError, GradientError, ShapeError
 from common.core.op import REGISTRY
+from common.core.python_numbers import require_held
 from common.core.sizes import same_shape
 from common.core.source_lines import user_frame
 from common.evaluate.kernels import filled
@@ -153,6 +154,8 @@ def fill_(self: TensorBase, value: float) -> TensorBase:
         if _set_now(self, None, rounded, "fill"):
             return self
         given = lift(rounded.copy())
+    elif type(value) in (int, float):
+        require_held("fill_", self.dtype, value)
     elif isinstance(value, (np.ndarray, np.generic)):
         given = lift(np.asarray(value))
     if getattr(value, "requires_grad", False) and repeats(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from common.core.dtypes import SUPPORTED, AbsentDType, default_float, int64, pro
 from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.int_arguments import is_nested
 from common.core.op import REGISTRY
-from common.core.python_numbers import is_foreign, taken
+from common.core.python_numbers import OF_NUMPY, is_foreign, require_held, taken
 from common.core.sizes import Dim
 from common.core.unbroadcast import is_tensor
 from common.evaluate.specialise import run
@@ -74,9 +75,10 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         raise allocation_error("tensor", error) from error
     if dtype is not None:
         wanted = known_dtype(dtype)
+    elif isinstance(data, (list, tuple)) and not _are_plain(data) and array.dtype.kind in "bif":
+        wanted = _promoted(data)
     elif array.dtype.kind not in "fi" or isinstance(first, (np.ndarray, np.generic)):  # numpy's dtype is meant
-        mixed = first is not data and isinstance(first, np.generic) and len(set(map(type, data))) > 1
-        wanted = _promoted(data) if mixed else array.dtype.newbyteorder("=")
+        wanted = array.dtype.newbyteorder("=")
     else:
         wanted = default_float() if array.dtype.kind == "f" else int64
     kind = array.dtype.kind
@@ -88,6 +90,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         raise unsupported(array.dtype if kind not in "biuf" else wanted)
     if array.dtype == wanted and array.dtype.isnative:
         return array
+    if wanted.kind in "iu" and array.size and type(first) in (int, float) and kind in "iuf":
+        require_held("tensor", wanted, array.min().item(), array.max().item())
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array if array.dtype == wanted else run(REGISTRY["to"], (array,), known_attrs(None, dtype=wanted))
@@ -129,13 +133,26 @@ def _numbers(data: Any) -> Any:
 
 
 def _promoted(data: Any) -> np.dtype:
-    """The dtype of numbers and tensors in nested lists together."""
+    """The dtype of numbers, arrays and tensors in nested lists together."""
+    return functools.reduce(promote, found) if (found := _dtypes(data)) else default_float()
+
+
+def _dtypes(data: Any) -> set[np.dtype]:
     if isinstance(data, (list, tuple)):
-        return functools.reduce(promote, map(_promoted, data)) if data else default_float()
+        return set().union(*map(_dtypes, data))
     if isinstance(data, (bool, int, float)) and not isinstance(data, np.generic):
-        return np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else default_float()
-    found: np.dtype = data.dtype if hasattr(data, "dtype") else default_float()
-    return found
+        return {np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else default_float()}
+    return {data.dtype.newbyteorder("=")} if hasattr(data, "dtype") else set()
+
+
+_PLAIN, _ROWS = {bool, int, float}, {list, tuple}
+
+
+def _are_plain(data: Any) -> bool:
+    """Whether lists of one depth hold only Python numbers, or only numbers of one of numpy's types."""
+    while (kinds := set(map(type, data))) <= _ROWS and kinds:
+        data = list(chain.from_iterable(data))
+    return kinds <= _PLAIN or (len(kinds) == 1 and kinds <= OF_NUMPY)
 
 
 def concrete(self: Any) -> np.ndarray:

@@ -23,6 +23,7 @@ from common.core import mode
 from common.core.aliases import ABSENT
 from common.core.dtypes import SUPPORTED
 from common.core.members import give
+from common.core.python_numbers import ends
 from common.core.source_lines import user_files, user_frame
 from common.evaluate import specialise as eager
 from common.evaluate.kernels import MANY, filled
@@ -322,7 +323,11 @@ def _number(x: np.ndarray, *given: Any) -> Any:
     """A number that is rounded once to the array's dtype."""
     if len(given) != 1 or (dtype := x.dtype).kind not in _KEPT.get((value := given[0]).__class__, ""):
         return None
-    return number(value, dtype) if value.__class__ is float or -(2**63) <= value < 2**63 else None
+    if value.__class__ is not float:
+        least, most = ends(dtype)
+        if not least <= value <= most:
+            return None
+    return number(value, dtype)
 
 
 def _elements(x: np.ndarray, *given: Any) -> Any:

@@ -78,3 +78,60 @@ def test_lists_may_begin_with_a_number_and_go_on_with_what_requires_a_gradient(t
     for y in (tw.tensor([0.0, p * p]), tw.tensor([0, p[0]]), tw.Tensor([0.0, p]), tw.as_tensor([np.float32(0), p[0]])):
         assert (y.tolist(), y.dtype, y.requires_grad) == ([0.0, 1.0], tw.float32, False)
     assert tw.tensor([[0.0, p], [p, 2]]).tolist() == [[0.0, 1.0], [1.0, 2.0]]
+
+
+@engines
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_numbers_that_integers_do_not_hold_are_refused(tw, dtype):
+    kind = getattr(tw, dtype)
+    most = tw.iinfo(kind).max
+
+    def writes(value):
+        yield lambda x: x.fill_(value)
+        yield lambda x: x.masked_fill_(x > 0, value)
+        yield lambda x: x.index_fill_(0, tw.tensor([1]), value)
+        yield lambda x: x.__setitem__(0, value)
+        yield lambda x: x.__setitem__(x > 0, value)
+        yield lambda x: x.scatter(0, tw.tensor([0]), value)
+        yield lambda x: tw.nn.functional.pad(x, (1, 0), value=value)
+        yield lambda x: tw.nn.functional.threshold(x, 3, value)
+        yield lambda x: tw.full_like(x, value)
+        yield lambda x: x + tw.tensor([value] * 3, dtype=kind)
+
+    def between(value):
+        yield lambda x: x.clamp(max=value)
+        yield lambda x: x.clamp(0, value)
+        yield lambda x: x.clamp_(value)
+        yield lambda x: tw.where(x > 1, x, value)
+        yield lambda x: tw.where(x > 1, value, x)
+
+    for value in (most + 1, -most - 2, float(most) * 2.5, float("nan"), float("-inf")):
+        for write in (*writes(value), *(between(value) if isinstance(value, int) and dtype != "int64" else ())):
+            x = tw.tensor([1, 2, 3], dtype=kind)
+            for call in (write, tw.function(lambda x, write=write: write(x))):
+                with pytest.raises((RuntimeError, OverflowError)):
+                    call(x)
+            assert x.tolist() == [1, 2, 3]
+    for value in (most, 0, most + 0.0 if dtype in ("uint8", "int8") else 7.9, True):
+        for write in (*writes(value), *between(int(value))):
+            write(tw.tensor([1, 2, 3], dtype=kind))
+    if dtype == "uint8":
+        assert tw.zeros(1, dtype=kind).fill_(-1).tolist() == tw.tensor([-1], dtype=kind).tolist() == [255]
+    assert tw.tensor(np.array([300]), dtype=tw.uint8).tolist() == [44]  # an array is cast
+
+
+@engines
+def test_lists_have_the_dtype_of_all_that_they_hold(tw):
+    double, short = tw.tensor(1.5, dtype=tw.float64), np.int16(2)
+    for data, dtype in [
+        ([0.0, double], tw.float64), ([0, double], tw.float64), ([double, 0], tw.float64),
+        ([[0.0], [double]], tw.float64),
+        ([1.5, np.float64(2)], tw.float64), ([1, np.float64(2)], tw.float64), ([np.float32(2), 1], tw.float32),
+        ([True, short], tw.int16), ([short, 1], tw.int64), ([1, short], tw.int64), ([short, 1.5], tw.float32),
+        ([[1.0, 2.0], tw.ones(2, dtype=tw.float64)], tw.float64), ([short, np.int32(1)], tw.int32),
+        ([1, 0.5], tw.float32), ([True, 1], tw.int64), ([True, 0.5], tw.float32),
+        ([], tw.float32), ([[], []], tw.float32),
+        ([np.array(1.0), 2.0], tw.float64), ((np.ones(2), np.ones(2)), tw.float64), ([True], tw.bool),
+        ([tw.tensor(1, dtype=tw.int8), tw.tensor(2, dtype=tw.uint8)], tw.int16),
+    ]:  # fmt: skip
+        assert tw.tensor(data).dtype == dtype, data

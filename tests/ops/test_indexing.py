@@ -350,7 +350,7 @@ def test_floats_are_written_over_ints_without_their_fraction(engine, dtype):
     assert (x == 0).masked_fill(x == 0, 0.0).tolist() == [[False, False], [False, False]]
     assert (x != 0).index_fill(1, at[1], 0.5).tolist() == [[False, True], [False, True]]
     for value in (2.0**64, 2.0**63 if dtype == "int64" else -1.0, float("inf"), float("nan")):
-        with pytest.raises(DTypeError, match="without overflow"):
+        with pytest.raises(ArgumentError, match="without overflow"):
             x.masked_fill(x == 0, value)
 
 

@@ -16,6 +16,7 @@ from common.core.dtypes import bool_, default_changed, default_float, int64
 from common.core.errors import AllocationError, ArgumentError, ShapeError
 from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
+from common.core.python_numbers import require_held
 from common.core.sizes import Dim, meant
 from common.core.spec import Spec, numel
 from common.evaluate import kernels
@@ -223,7 +224,7 @@ def _largest(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).max)
 
 
-def held(value: bool | int | float, dtype: np.dtype) -> Any:
+def held(value: bool | int | float, dtype: np.dtype, op: str = "full") -> Any:
     """A number as elements of a dtype hold it: floats are cut, negative ints wrap in unsigned ones.
 
     Raises
@@ -233,15 +234,11 @@ def held(value: bool | int | float, dtype: np.dtype) -> Any:
     if dtype.kind == "b":
         return bool(value)
     if dtype.kind == "f":
-        fits = (isinstance(value, float) and not math.isfinite(value)) or abs(value) <= _largest(dtype)
-        held: Any = float(value) if isinstance(value, float) else value
-    else:
-        info = np.iinfo(dtype)
-        fits = math.isfinite(value) and (-info.max if dtype.kind == "u" else info.min) <= int(value) <= info.max
-        held = int(value) % (info.max + 1) if fits and dtype.kind == "u" else int(value) if fits else 0
-    if not fits:
-        raise ArgumentError(f"full(): value cannot be converted to type {dtype} without overflow: {value}")
-    return held
+        if not ((isinstance(value, float) and not math.isfinite(value)) or abs(value) <= _largest(dtype)):
+            raise ArgumentError(f"{op}(): value cannot be converted to type {dtype} without overflow: {value}")
+        return float(value) if isinstance(value, float) else value
+    require_held(op, dtype, value)
+    return int(value) % (int(np.iinfo(dtype).max) + 1) if dtype.kind == "u" else int(value)
 
 
 def _filled(value: Any, size: Any, dtype: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import bool_, uint8
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.python_numbers import require_held
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same, same_shape
 from common.core.spec import numel
@@ -23,7 +24,7 @@ from common.ops.index.written_values import number_like, same_dtype
 from common.ops.math import compare
 from common.ops.shape.view import expand, reshape
 from common.ops.sort.data_dependent import elements, positions
-from common.tensor.base import NUMBERS
+from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.create import lift, operand
 
 _KEEP = "keep the shape with where(mask, x, 0), x * mask or masked_fill(x, ~mask, 0), or call it outside"
@@ -54,7 +55,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
 
     Raises
     ------
-    ArgumentError : one of `a` and `b` is missing.
+    ArgumentError : one of `a` and `b` is missing, or the integers of one do not hold the other, a number.
     DTypeError : with two operands, a condition that is neither bool nor uint8.
     TraceError : a condition alone, in a trace.
 
@@ -72,6 +73,9 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         raise DTypeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )
+    number, other = (a, b) if type(a) is int else (b, a)
+    if type(number) is int and isinstance(other, TensorBase):
+        require_held("where", other.dtype, number)
     if float in (type(a), type(b)) and isinstance(a, NUMBERS) and isinstance(b, NUMBERS):
         a = operand(float(a), b)  # numbers alone are of the default dtype
     return compare.where(condition, a, b)

@@ -10,7 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.operators import as_operand
-from common.core.python_numbers import as_array
+from common.core.python_numbers import as_array, require_held
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same, same_shape
 from common.ops.create.creation import full_
@@ -60,16 +60,14 @@ def number_like(value: Any, x: Any, op: str) -> Any:
     Raises
     ------
     ShapeError : it has dimensions.
-    DTypeError : a number that integers of the dtype cannot hold, or nan.
+    ArgumentError : a number that integers of the dtype cannot hold, or nan.
     """
     if getattr(value, "ndim", 0) != 0:
         raise ShapeError(
             f"{op}() only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)"
         )
     if isinstance(value, float) and x.dtype.kind in "iu":
-        limits = np.iinfo(x.dtype)
-        if not limits.min <= value <= limits.max or int(value) > limits.max:
-            raise DTypeError(f"{op}(): value {value} cannot be converted to {x.dtype} without overflow")
+        require_held(op, x.dtype, value)
         value = int(value)
     return as_value(value, x.dtype)
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from common.compiler.primitives import constant, select
 from common.core.dispatch import called
+from common.core.dtypes import float64
 from common.core.errors import ArgumentError
 from common.core.op import Op
+from common.core.python_numbers import require_held
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
 
@@ -86,7 +88,7 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
 
     Raises
     ------
-    ArgumentError : neither bound is given.
+    ArgumentError : neither bound is given, or the integers of `x` do not hold one.
 
     Examples
     --------
@@ -96,6 +98,10 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """
     if min is None and max is None:
         raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
+    kinds = {type(min), type(max)}
+    if int in kinds and float not in kinds:
+        bounds: list[Any] = [n for n in (min, max) if type(n) is int]
+        require_held("clamp", getattr(x, "dtype", float64), *bounds)
     if min is not None and max is not None:
         return clamp_both(x, min, max)
     y, bound = (clamp_min(x, min), min) if max is None else (clamp_max(x, max), max)

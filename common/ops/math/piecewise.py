@@ -9,6 +9,7 @@ from common.core.aliases import accept_numpy_names
 from common.core.dtypes import refuse
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import normalize_dim
+from common.core.python_numbers import require_held
 from common.kernels.math import elementary as e
 from common.ops._define import composite, elementwise
 from common.ops._samples import away_from_zero, join, one
@@ -119,6 +120,7 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
     """
     refuse("threshold", x, "b")
     if x.dtype.kind != "f":
+        require_held("threshold", x.dtype, *(n for n in (threshold, value) if type(n) in (int, float)))
         threshold, value = (int(n) if isinstance(n, float) else n for n in (threshold, value))
     return where(le(x, threshold), value, x)
 

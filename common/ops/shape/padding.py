@@ -15,6 +15,7 @@ from common.core.shapes import contiguous_strides
 from common.core.spec import Spec, numel
 from common.ops._define import composite, kernel
 from common.ops._samples import join, one
+from common.ops.create.creation import held
 from common.ops.math.cast import clone
 from common.ops.reduce.reductions import sum_
 from common.ops.shape.cat import cat
@@ -250,6 +251,8 @@ def _padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
         number = 0 if value is None else value
         if not isinstance(number, (bool, int, float)):
             number = _number(number)
+        if x.dtype.kind in "iu":
+            number = held(number, x.dtype, "pad")
         return _constant(x, pairs, number)
     if value is not None and value != 0:
         raise ArgumentError(f'Padding mode "{mode}" doesn\'t take in value argument, got {value!r}')
