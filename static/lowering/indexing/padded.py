@@ -4,18 +4,37 @@ The gradient of a slice is a part among zeros. One along a single dimension is k
 `static.lowering.memory.concatenations`, unless it overlaps with others; of several dimensions there would be too many
 parts. A loop over the whole reads such a part where it has elements, and takes the number elsewhere: the sum of the
 gradients of all slices of an array, as a stencil has them, is one loop that reads each of them once. Nothing is filled,
-copied or added in memory. What `roll` gives, two pieces of an array in another order, is read in the same way.
+copied or added in memory. What `roll` gives, two pieces of an array in another order, is read in the same way. The part
+may be a cheap function of slices, as differences in a stencil are: then the slices are read so, and no array holds it.
 """
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 
-from common.core.sizes import same
+from common.core.sizes import same, same_shape
 from common.ops.shape.view import reshape_
-from static.graph import Node
+from static.graph import Node, Value
+from static.graph.elements import is_elementwise
 from static.lowering.indexing.by_index import ByIndex
-from static.lowering.ir.items import Access, Bounds, Const, Jump, Layout, Operand, is_literal, sizes_key, strip_ones
+from static.lowering.ir.items import (
+    Access,
+    Bounds,
+    Const,
+    Jump,
+    Layout,
+    Operand,
+    dense_layout,
+    is_literal,
+    sizes_key,
+    strip_ones,
+)
+
+DEPTH = 2
+"""Functions of functions that are computed where their operands are placed."""
 
 
 class Padded(ByIndex):
@@ -51,16 +70,56 @@ class Padded(ByIndex):
     def padded(self, node: Node) -> bool:
         """Add a node that does so; False if it does not, or has to be a kernel of its own."""
         assert node.op is not None
-        if node.op.parts != "pad":
+        attrs = node.attrs
+        if node.op.parts != "pad" or not all(is_literal(step, 1) for step in attrs.get("steps", ())):
             return False
-        (x,), (value,), attrs = node.operands, node.outputs, node.attrs
-        shape, starts, sizes = attrs["shape"], attrs["starts"], attrs.get("sizes", x.shape)
-        source = self.layout(x)
-        if isinstance(source.root, Const) or not all(is_literal(step, 1) for step in attrs.get("steps", ())):
-            return False
+        (value,) = node.outputs
+        number = np.asarray(attrs.get("value", 0)).astype(value.dtype)[()]
+        layout = self._functions(node, node.operands[0], number, DEPTH)
+        if layout is not None:
+            self.layouts[value.key] = layout
+            return True
+        read = self._bordered(node, self.layout(node.operands[0]), number)
+        if read is not None:
+            self._copy(node, read)
+        return read is not None
+
+    def _functions(self, node: Node, x: Any, number: Any, depth: int) -> Layout | None:
+        """f(x, y) placed in an array of a number, as f of x and y that are placed in arrays of others, or None."""
+        f, shape, sizes = x.node, node.attrs["shape"], node.attrs.get("sizes", x.shape)
+        if not (is_elementwise(f) and depth and number.dtype.kind == "f" and same_shape(sizes, x.shape)):
+            return None
+        if f.op.costly or f.attrs or x.key in self.whole or x.key in self.parts or set(self.scalar(f)[1]) != {x.dtype}:
+            return None
+        if not all(user.op is not None and user.op.parts == "pad" for user in self.users[x.key]):
+            return None
+        layouts = []
+        for y, outside in zip(f.operands, _around_operands(f, number) or [None] * len(f.operands), strict=True):
+            if outside is None or (type(y) is Value and not same_shape(y.shape, x.shape)):
+                return None
+            layout = self._functions(node, y, outside, depth - 1) if type(y) is Value else self.layout(y)
+            if layout is None:
+                if y.node.op is not None and y.node.op.kind != "view":
+                    return None
+                read = self._bordered(node, self.layout(y), outside)
+                if read is None:
+                    return None
+                out = self.buffer(y.dtype, shape)
+                self.item(node, "map", strip_ones(shape), function="", dtype=y.dtype,
+                          operands=[Operand(read, y.dtype)], results=[out])  # fmt: skip
+                layout = dense_layout(out)
+            layouts.append(layout)
+        return self.compute(f, shape, layouts)
+
+    def _bordered(self, node: Node, source: Layout, number: Any) -> Access | None:
+        """How an array of a number is read in which values are placed as `node` tells, or None."""
+        attrs = node.attrs
+        shape, starts, sizes = attrs["shape"], attrs["starts"], attrs.get("sizes", source.shape)
+        if isinstance(source.root, Const):
+            return None
         placed = reshape_.strided(source.offset, source.shape, source.strides, new_shape=tuple(sizes))
         if placed is None or any(is_literal(n, 1) and not is_literal(m, 1) for n, m in zip(shape, sizes, strict=True)):
-            return False
+            return None
         offset, _, strides = placed
         kept, within, breaks, dim = [], list[Bounds](), 0, 0
         for n, start, size, stride in zip(shape, starts, sizes, strides, strict=True):
@@ -76,10 +135,22 @@ class Padded(ByIndex):
         read = Layout(source.root, offset, dims, tuple(kept), False).access(dims, tuple(kept))
         assert isinstance(read, Access)
         read.breaks |= breaks
-        read.prefix, read.within = None, tuple(within)
-        read.outside = np.asarray(attrs.get("value", 0)).astype(value.dtype).item()
-        self._copy(node, read)
-        return True
+        read.prefix, read.within, read.outside = None, tuple(within), number.item()
+        return read
+
+
+def _around_operands(f: Node, number: Any) -> tuple[Any, ...] | None:
+    """Numbers around the operands with which a function of floats gives `number`, bit by bit; None if none is found."""
+    kind, op = number.dtype.type, f.op
+    assert op is not None
+    tried = [(number, -number, kind(0), kind(1)) if type(x) is Value else (x,) for x in f.operands]
+    if any(type(x) not in (Value, int, float) for x in f.operands):
+        return None
+    with np.errstate(all="ignore"):
+        for numbers in product(*tried):
+            if kind(op.scalar(*map(kind, numbers))).tobytes() == number.tobytes():
+                return numbers
+    return None
 
 
 def _around(dim: int, count: int) -> int:

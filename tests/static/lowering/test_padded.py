@@ -36,6 +36,11 @@ def heat(x):
     return tw.scan(lambda u, _: (F.pad(u[1:-1, 1:-1] + 0.1 * five_points(u), (1, 1, 1, 1)), None), x, length=3)[0]
 
 
+def placed(x, value):
+    down, across = x[1:] - x[:-1], (x[:, 1:] * x[:, :-1] - x[:, 1:]) * -0.5
+    return F.pad(down, (0, 0, 0, 1), value=value) + F.pad(across, (1, 0), value=value) - F.pad(-x[2:], (0, 0, 1, 1))
+
+
 PROGRAMS = {
     "differences": (1, lambda x: ((x[1:] - x[:-1]) ** 3).sum()),
     "second differences": (1, lambda x: F.tanh(x[2:] - 2 * x[1:-1] + x[:-2]).sum()),
@@ -55,6 +60,7 @@ PROGRAMS = {
     "turned": (1, lambda x: (F.cat([x[1:], x[:1]]) * x - F.roll(x, 5)).tanh().sum()),
     "pieces of columns": (2, lambda x: (F.cat([x[:, 1:], x[:, :1]], 1) * x.flip(0)).sum()),
     "turned volumes": (3, lambda x: (F.roll(x, (1, -1, 1), (0, 1, 2)) * x * F.roll(x, 1, 1)).sum()),
+    "placed": (2, lambda x: (placed(x, 0.0) * placed(-x, -0.0) + placed(x * x, 0.5)).tanh().sum()),
     "beside each other": (1, lambda x: (x[1:] * x[:-1]).sum() + (x[: x.shape[0] // 2] ** 3).sum()),
 }
 
@@ -111,6 +117,39 @@ def test_one_element_per_row_is_read_where_the_row_has_it():
     rows, columns = f.source.split(loop)
     assert rows.count(" if r0 ") == 2
     assert "] if " not in columns
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.0, -np.inf])
+@np.errstate(invalid="ignore")
+def test_functions_of_slices_are_computed_where_they_are_placed(value):
+    """Infinities and signs of zeros come out as numpy has them, of one loop that reads the slices themselves."""
+
+    def around(y, rows, columns, number=value):
+        return np.pad(y, (rows, columns), constant_values=np.float32(number))
+
+    x = floats(30, 50)
+    x[3, 5:8], x[7, 7:12], x[11, ::3] = np.inf, -0.0, 0.0
+    half, three = np.float32(-0.5), np.float32(3)
+    programs = [
+        (lambda x: F.pad(x[1:] - x[:-1], (0, 0, 0, 1), value=value) + F.pad(-x[:, 1:], (1, 0), value=value),
+         around(x[1:] - x[:-1], (0, 1), (0, 0)) + around(-x[:, 1:], (0, 0), (1, 0))),
+        (lambda x: F.pad(x[1:] * -0.5, (0, 0, 1, 0), value=value) - F.pad((x[:, 1:] * 3).abs(), (0, 1), value=value),
+         around(x[1:] * half, (1, 0), (0, 0)) - around(np.abs(x[:, 1:] * three), (0, 0), (0, 1))),
+        (lambda x: F.pad(x[1:] + x[:-1] * x[1:], (0, 0, 1, 0), value=value) * F.pad(x[1:-1], (0, 0, 1, 1)),
+         around(x[1:] + x[:-1] * x[1:], (1, 0), (0, 0)) * around(x[1:-1], (1, 1), (0, 0), 0)),
+    ]  # fmt: skip
+    for program, expected in programs:
+        f = tw.function(program)
+        assert_all_same_bits([f(x)], [expected], f"{value}")
+        assert_all_same_bits([tw.function(program, fuse=False)(x)], [expected], f"{value}, not fused")
+
+
+def test_differences_that_are_placed_are_one_loop_with_what_they_are_added_to():
+    f = tw.function(lambda x: F.pad(x[1:] - x[:-1], (0, 0, 0, 1)) + F.pad(x[:, 1:] - x[:, :-1], (0, 1)))
+    f(floats(30, 50))
+    (step,) = program_of(f).steps
+    assert step.name.startswith("k_")
+    assert len(step.groups) == 1
 
 
 def windows(seed, ndim):
@@ -172,7 +211,7 @@ def test_both_engines_agree_on_random_windows(part):
                 both.check([rng.normal(size=shape).astype(["f4", "f8"][seed % 2])], rng, f"{seed} at {shape}")
 
 
-@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded", "periodic", "turned"])
+@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded", "periodic", "turned", "placed"])
 def test_threads_and_the_other_compiler_give_the_same_bits(name):
     ndim, program = PROGRAMS[name]
     x = floats(*((300, 500) if ndim == 2 else (100_000,)))
