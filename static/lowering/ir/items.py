@@ -13,14 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
-from common.core.sizes import key, same
+from common.core.sizes import hint, key, same
+from common.core.spec import numel
 from static.graph import Node
 
 Sizes = tuple[Any, ...]
 
 ONE_OF_ROW = "one of row"
 """The function of a map whose second operand is an index per row: there is its first operand, elsewhere 0."""
+
+REPEATED = 16
+"""Rows that read the same elements, from which on a copy of these pays that lies side by side."""
 
 
 def is_literal(value: Any, number: int) -> bool:
@@ -282,6 +287,14 @@ class Layout:
         if isinstance(self.root, Const):
             return self.root
         return make_access(self.root, self.offset, dims, strides)
+
+
+def is_read_in_steps(layout: Layout, shape: Sizes) -> bool:
+    """Whether a loop over `shape` reads the same elements, which do not lie side by side, in many rows."""
+    if not layout.shape or isinstance(layout.root, Const) or hint(layout.strides[-1]) in (0, 1):
+        return False
+    own, rows = hint(numel(layout.shape)), hint(numel(shape))
+    return hint(shape[-1]) >= LANES // 2 and same(layout.shape[-1], shape[-1]) and rows >= REPEATED * own
 
 
 def make_access(buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:

@@ -30,6 +30,7 @@ from static.lowering.ir.items import (
     Sizes,
     dense_layout,
     is_literal,
+    is_read_in_steps,
     make_access,
     sizes_key,
     strip_ones,
@@ -386,6 +387,7 @@ class InParts(Values):
             for x, zero in (layouts, layouts[::-1]):
                 if is_zero(zero) and is_as_plus_zero(x, value.dtype) and same_shape(x.shape, shape):
                     return x
+        layouts = [dense_layout(self.copy(node, x)) if is_read_in_steps(x, shape) else x for x in layouts]
         operands = [Operand(self.operand(layout, shape), dtype) for layout, dtype in zip(layouts, wanted, strict=True)]
         out = self.buffer(value.dtype, shape)
         self.item(node, "map", strip_ones(shape), function=function, dtype=wanted[-1], operands=operands, results=[out])
