@@ -43,7 +43,10 @@ SHORTEST_ROW = 16
 """Elements of the shortest innermost loop in which a kernel reads a row at an index, or elements at one each. Rows of
 up to `CLOSE` elements are written out (`static.lowering.codegen.short_rows`); those in between are gathered first."""
 
-SHORT = f"few rows of a table, those of {CLOSE + 1} to {SHORTEST_ROW - 1} elements, or with gaps, are gathered first"
+SHORT = (
+    f"few rows of a table, those of {CLOSE + 1} to {SHORTEST_ROW - 1} elements, of short rows, or with gaps, are gathered "
+    "first"
+)
 
 
 def why_gathered(node: Node) -> str:
@@ -118,7 +121,7 @@ class ByIndex(Paired):
         assert isinstance(row, Access)
         uneven = inner and rows is not None and not is_literal(row.strides[-1], 1)
         split = None if rows is None else self.few(shape, dim, count, behind)
-        if uneven or (split is None and hint(numel(run)) < SHORTEST_ROW):
+        if uneven or (split is None and (hint(numel(run)) < SHORTEST_ROW or _is_of_short_rows(inner))):
             return False
         index, after = self.indices(node, found, shape, table.shape[dim])
         at = AtIndex(table.shape[dim], table.strides[dim], wrap)
@@ -182,7 +185,7 @@ class ByIndex(Paired):
         inner = shape[dim + count :]
         split = self.few(shape, dim, count, contiguous_strides(inner))
         run = inner if self.parallel or strip_ones(inner) else shape
-        if split is None and (not strip_ones(shape) or hint(numel(run)) < SHORTEST_ROW):
+        if split is None and (not strip_ones(shape) or hint(numel(run)) < SHORTEST_ROW or _is_of_short_rows(inner)):
             return False
         out = self.result(value)
         index, after = self.indices(node, per_row, shape, value.shape[dim])
@@ -220,6 +223,11 @@ class ByIndex(Paired):
         if inputs:
             begins_as_copy(item, [0], inputs)
         return begun
+
+
+def _is_of_short_rows(inner: Sizes) -> bool:
+    """Whether a row of a table has rows of a few elements itself, as those of heads: loops over these are short."""
+    return len(strip_ones(inner)) > 1 and hint(strip_ones(inner)[-1]) < LANES // 2
 
 
 def _is_ready(source: Layout) -> bool:

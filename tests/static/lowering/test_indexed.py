@@ -70,6 +70,29 @@ def test_few_short_rows_are_gathered_first():
     assert "few rows of a table" in compiled.explain().kernels[-1].refused[0]
 
 
+def attention_of_edges(x, i, j, w):
+    """Heads of a few numbers, of which each edge has two."""
+    scores = (tw.index_select(x, 0, i) * tw.index_select(x, 0, j)).sum(2) + w
+    values = scores[:, :, None] * tw.index_select(x, 0, j)
+    return tw.zeros(x.shape, dtype=x.dtype).index_add(0, i, values)
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (8, 2), (3, 7), (4, 8)])
+def test_rows_of_short_rows_are_gathered_and_added_as_a_whole(heads):
+    """Heads whose loops would be short; whole numbers are added without rounding, so numpy has the same bits."""
+    x, w = (RNG.integers(-4, 5, (n, *heads[:d])).astype(np.float32) for n, d in ((30, 2), (70, 1)))
+    i, j = RNG.integers(0, 30, (2, 70))
+    compiled = assert_compiles(attention_of_edges, (x, i, j, w), (x, i[:0], j[:0], w[:0]), (x, i[:9], j[:9], w[:9]))
+    assert ("take" in names(compiled), "add1" in names(compiled)) == (heads[1] < 8,) * 2
+    expected = np.zeros_like(x)
+    np.add.at(expected, i, ((x[i] * x[j]).sum(2) + w)[:, :, None] * x[j])
+    assert_all_same_bits([compiled(x, i, j, w)], [expected], "numpy")
+    gradient = tw.grad(lambda *given: (attention_of_edges(*given) ** 2).sum(), (0, 3))
+    assert_compiles(gradient, (x, i, j, w), (x, i[:0], j[:0], w[:0]))
+    with pytest.raises(IndexRangeError, match="30"):
+        compiled(x, np.where(i == i[5], 30, i), j, w)
+
+
 def test_elements_at_indices_are_read_by_the_loop_that_uses_them():
     """All elements of vectors, the ones behind the last whole vector, and dtypes that have no vector instruction."""
 
