@@ -11,7 +11,7 @@ may be a cheap function of slices, as differences in a stencil are: then the sli
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from static.lowering.ir.items import (
     Jump,
     Layout,
     Operand,
+    Sizes,
     dense_layout,
     is_literal,
     sizes_key,
@@ -69,52 +70,54 @@ class Padded(ByIndex):
 
     def padded(self, node: Node) -> bool:
         """Add a node that does so; False if it does not, or has to be a kernel of its own."""
-        assert node.op is not None
-        attrs = node.attrs
-        if node.op.parts != "pad" or not all(is_literal(step, 1) for step in attrs.get("steps", ())):
+        spot = _spot(node)
+        if spot is None:
             return False
-        (value,) = node.outputs
-        number = np.asarray(attrs.get("value", 0)).astype(value.dtype)[()]
-        layout = self._functions(node, node.operands[0], number, DEPTH)
+        x, (value,) = node.operands[0], node.outputs
+        while (inner := _spot(x.node)) is not None and inner.number.tobytes() == spot.number.tobytes():
+            if not same_shape(inner.shape, spot.sizes):
+                break
+            starts = tuple(a + b for a, b in zip(spot.starts, inner.starts, strict=True))
+            x, spot = x.node.operands[0], spot._replace(starts=starts, sizes=inner.sizes)
+        layout = self._functions(node, x, spot, DEPTH)
         if layout is not None:
             self.layouts[value.key] = layout
             return True
-        read = self._bordered(node, self.layout(node.operands[0]), number)
+        read = self._bordered(self.layout(x), spot)
         if read is not None:
             self._copy(node, read)
         return read is not None
 
-    def _functions(self, node: Node, x: Any, number: Any, depth: int) -> Layout | None:
+    def _functions(self, node: Node, x: Value, spot: Spot, depth: int) -> Layout | None:
         """f(x, y) placed in an array of a number, as f of x and y that are placed in arrays of others, or None."""
-        f, shape, sizes = x.node, node.attrs["shape"], node.attrs.get("sizes", x.shape)
-        if not (is_elementwise(f) and depth and number.dtype.kind == "f" and same_shape(sizes, x.shape)):
+        f = x.node
+        if not (is_elementwise(f) and depth and x.dtype.kind == "f" and same_shape(spot.sizes, x.shape)):
             return None
+        assert f.op is not None
         if f.op.costly or f.attrs or x.key in self.whole or x.key in self.parts or set(self.scalar(f)[1]) != {x.dtype}:
             return None
         if not all(user.op is not None and user.op.parts == "pad" for user in self.users[x.key]):
             return None
         layouts = []
-        for y, outside in zip(f.operands, _around_operands(f, number) or [None] * len(f.operands), strict=True):
+        for y, outside in zip(f.operands, _around_operands(f, spot.number) or [None] * len(f.operands), strict=True):
             if outside is None or (type(y) is Value and not same_shape(y.shape, x.shape)):
                 return None
-            layout = self._functions(node, y, outside, depth - 1) if type(y) is Value else self.layout(y)
+            own = spot._replace(number=outside)
+            layout = self._functions(node, y, own, depth - 1) if type(y) is Value else self.layout(y)
             if layout is None:
-                if y.node.op is not None and y.node.op.kind != "view":
-                    return None
-                read = self._bordered(node, self.layout(y), outside)
+                read = self._bordered(self.layout(y), own) if y.node.op is None or y.node.op.kind == "view" else None
                 if read is None:
                     return None
-                out = self.buffer(y.dtype, shape)
-                self.item(node, "map", strip_ones(shape), function="", dtype=y.dtype,
+                out = self.buffer(y.dtype, spot.shape)
+                self.item(node, "map", strip_ones(spot.shape), function="", dtype=y.dtype,
                           operands=[Operand(read, y.dtype)], results=[out])  # fmt: skip
                 layout = dense_layout(out)
             layouts.append(layout)
-        return self.compute(f, shape, layouts)
+        return self.compute(f, spot.shape, layouts)
 
-    def _bordered(self, node: Node, source: Layout, number: Any) -> Access | None:
-        """How an array of a number is read in which values are placed as `node` tells, or None."""
-        attrs = node.attrs
-        shape, starts, sizes = attrs["shape"], attrs["starts"], attrs.get("sizes", source.shape)
+    def _bordered(self, source: Layout, spot: Spot) -> Access | None:
+        """How an array of a number is read in which a value is placed, or None."""
+        shape, starts, sizes, number = spot
         if isinstance(source.root, Const):
             return None
         placed = reshape_.strided(source.offset, source.shape, source.strides, new_shape=tuple(sizes))
@@ -137,6 +140,24 @@ class Padded(ByIndex):
         read.breaks |= breaks
         read.prefix, read.within, read.outside = None, tuple(within), number.item()
         return read
+
+
+class Spot(NamedTuple):
+    """Where a value of some sizes is placed in an array of a number."""
+
+    shape: Sizes
+    starts: Sizes
+    sizes: Sizes
+    number: Any
+
+
+def _spot(node: Node) -> Spot | None:
+    """Where a node places its operand, side by side; None if it does not."""
+    attrs = node.attrs
+    if node.op is None or node.op.parts != "pad" or not all(is_literal(step, 1) for step in attrs.get("steps", ())):
+        return None
+    number = np.asarray(attrs.get("value", 0)).astype(node.outputs[0].dtype)[()]
+    return Spot(attrs["shape"], attrs["starts"], attrs.get("sizes", node.operands[0].shape), number)
 
 
 def _around_operands(f: Node, number: Any) -> tuple[Any, ...] | None:

@@ -36,6 +36,10 @@ def heat(x):
     return tw.scan(lambda u, _: (F.pad(u[1:-1, 1:-1] + 0.1 * five_points(u), (1, 1, 1, 1)), None), x, length=3)[0]
 
 
+def nested(x, i, j):
+    return F.pad(F.pad(x[1:, 1:] * 3, (0, 0, i, 1 - i), value=0.5), (j, 1 - j), value=0.5 if i else -0.5)
+
+
 def placed(x, value):
     down, across = x[1:] - x[:-1], (x[:, 1:] * x[:, :-1] - x[:, 1:]) * -0.5
     return F.pad(down, (0, 0, 0, 1), value=value) + F.pad(across, (1, 0), value=value) - F.pad(-x[2:], (0, 0, 1, 1))
@@ -61,6 +65,8 @@ PROGRAMS = {
     "pieces of columns": (2, lambda x: (F.cat([x[:, 1:], x[:, :1]], 1) * x.flip(0)).sum()),
     "turned volumes": (3, lambda x: (F.roll(x, (1, -1, 1), (0, 1, 2)) * x * F.roll(x, 1, 1)).sum()),
     "placed": (2, lambda x: (placed(x, 0.0) * placed(-x, -0.0) + placed(x * x, 0.5)).tanh().sum()),
+    "nested": (2, lambda x: (nested(x, 0, 0) * x + nested(x, 1, 0) - nested(x.exp(), 0, 1) * nested(x, 1, 1)).sum()),
+    "slices of slices": (2, lambda x: (x[1:][:, 1:] * x[:-1][:, 1:] - x[1:][:, :-1]).tanh().sum()),
     "beside each other": (1, lambda x: (x[1:] * x[:-1]).sum() + (x[: x.shape[0] // 2] ** 3).sum()),
 }
 
@@ -144,6 +150,20 @@ def test_functions_of_slices_are_computed_where_they_are_placed(value):
         assert_all_same_bits([tw.function(program, fuse=False)(x)], [expected], f"{value}, not fused")
 
 
+def test_values_that_are_placed_twice_are_read_where_they_lie():
+    def corners(x):
+        return sum(F.pad(F.pad(x.exp(), (0, 0, i, 1 - i)), (j, 1 - j)) for i in (0, 1) for j in (0, 1))
+
+    x, expected = RNG.integers(0, 2, (30, 50)).astype(np.float32), np.zeros((31, 51), np.float32)
+    f = tw.function(lambda x: corners(x.log()))
+    for i in (0, 1):
+        for j in (0, 1):
+            expected[i : 30 + i, j : 50 + j] += x
+    assert_all_same_bits([f(x)], [expected], "numpy")
+    first, last = program_of(f).steps
+    assert len(last.groups) == 1
+
+
 def test_differences_that_are_placed_are_one_loop_with_what_they_are_added_to():
     f = tw.function(lambda x: F.pad(x[1:] - x[:-1], (0, 0, 0, 1)) + F.pad(x[:, 1:] - x[:, :-1], (0, 1)))
     f(floats(30, 50))
@@ -211,7 +231,7 @@ def test_both_engines_agree_on_random_windows(part):
                 both.check([rng.normal(size=shape).astype(["f4", "f8"][seed % 2])], rng, f"{seed} at {shape}")
 
 
-@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded", "periodic", "turned", "placed"])
+@pytest.mark.parametrize("name", ["five points", "differences", "of rows", "padded", "periodic", "turned", "placed", "nested"])
 def test_threads_and_the_other_compiler_give_the_same_bits(name):
     ndim, program = PROGRAMS[name]
     x = floats(*((300, 500) if ndim == 2 else (100_000,)))

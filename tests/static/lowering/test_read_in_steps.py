@@ -51,6 +51,7 @@ def test_pairs_of_boxes_read_no_element_in_steps():
     low, high = b[:, :2], b[:, :2] + b[:, 2:]
     shared = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
     assert_all_same_bits([f(b)], [np.maximum(shared, 0).prod(2)], "numpy")
-    pairs = [item for step in program_of(f).steps for group in step.groups for item in group.items if len(item.dims) == 2]
+    groups = [group for step in program_of(f).steps for group in step.groups]
+    pairs = [item for group in groups for item in group.items if len(item.dims) == 2]
     assert pairs
     assert {access.strides[1] for item in pairs for access in item.accesses} <= {0, 1}
