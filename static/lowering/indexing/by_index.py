@@ -44,8 +44,8 @@ SHORTEST_ROW = 16
 up to `CLOSE` elements are written out (`static.lowering.codegen.short_rows`); those in between are gathered first."""
 
 SHORT = (
-    f"few rows of a table, those of {CLOSE + 1} to {SHORTEST_ROW - 1} elements, of short rows, or with gaps, are gathered "
-    "first"
+    f"few rows of a table, those of {CLOSE + 1} to {SHORTEST_ROW - 1} elements, of short rows, or with gaps, "
+    "are gathered first"
 )
 
 
