@@ -50,6 +50,10 @@ CASES = [
     ((1, 2, 19, 43), (2, 1, 9, 9), {"padding": 4, "groups": 2}),
     ((2, 40, 6, 6), (1, 40, 3, 3), {"stride": 3, "padding": 1}),
     ((2, 2, 1, 700), (2, 1, 1, 5), {"padding": (0, 2), "groups": 2}),
+    # copies of several small images, of which the padding is most
+    ((4, 128, 8, 8), (32, 128, 3, 3), {"padding": 18, "dilation": 18}),
+    ((4, 64, 8, 8), (40, 64, 3, 3), {"padding": 24, "dilation": 24}),
+    ((4, 128, 16, 16), (9, 128, 3, 3), {"padding": 36, "dilation": 36, "stride": 2}),
 ]
 
 

@@ -68,7 +68,8 @@ rows = (oh + strips - 1) // strips
 strips = (oh + rows - 1) // rows * ((ow + across - 1) // across)
 together = 1
 if strips == 1:
-    together = max(1, min(min({SWATH} // (oh * ow), room // (rows * ow)), slices * groups // step))
+    copied = copies * (rows + reach) * (ow + more) + 31
+    together = max(1, min(min({SWATH} // (oh * ow), room // copied), slices * groups // step))
 high = (slices + together - 1) // together
 """
 """An image is computed in strips of at most `rows` rows, about equal, and so many that threads have equal parts; or in
