@@ -43,6 +43,8 @@ __all__ = ["WrongIndex", "check", "place_args", "position_of", "scratch_bytes", 
 
 _FEW = 2, 3, 4
 """Elements of slices that are written out: a loop over so few takes longer than they do."""
+_WHOLE = 8, 16, 32
+"""Elements of slices that are whole vectors, which are added without a loop: one of any length takes long to begin."""
 _DIMENSIONS = 32
 _MOST = 1 << 24
 """Statuses have 31 bits: beyond this, the index itself is not told."""
@@ -321,13 +323,12 @@ def _place(k: int, wrap: bool) -> str:
     return place
 
 
-def _move(
-    operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: str, tell: Sequence[str]
-) -> list[str]:
+def _move(operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: str, tell: Sequence[str]) -> list[str]:
     """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner).
 
     Where an index is wrong, their first pass does what `tell` says instead.
     """
+    made = _STATEMENTS[operation]
     total, product = "out[{p}] + {value}", "out[{p}] * {value}"
     if np.dtype(dtype).kind == "b":
         total, product = total.replace("+", "|"), product.replace("*", "&")
@@ -336,7 +337,7 @@ def _move(
     words = {"sum": total, "product": product, "zero": f"{kind}(0)", "value": "x[0]" if single else "x[{q}]"}
 
     def statement(p: str, q: str) -> str:
-        text = _STATEMENTS[operation]
+        text = made
         for name, meaning in (*words.items(), ("p", p), ("q", q)):
             text = text.replace(f"{{{name}}}", meaning)
         return text
@@ -348,7 +349,8 @@ def _move(
     few = {f"inner == {n}": [*begin, *(statement(f"p + {c}", f"q + {c}") for c in range(n))] for n in _FEW}
     few[""] = few.popitem()[1]
     zeros = ["    for i in range(outer * extent * inner if signs >= 0 else 0):", f"        out[i] = {_zero(kind)}"]
-    cases = {"signs < 0": tell, "inner != 1": slices, "": one}
+    whole = {f"inner == {n}": [*begin, f"for c in range({n}):", *slices[-1:]] for n in _WHOLE if "{sum}" in made}
+    cases = {"signs < 0": tell, **whole, "inner != 1": slices, "": one}
     return [
         *(zeros if operation == "put" else []),
         # a nest of its own: LLVM makes a loop per case of small ones only
