@@ -61,10 +61,13 @@ class ModuleText:
         """Leave the functions that a kernel's body calls at many places as functions; LLVM inlines all others.
 
         Twenty columns written out call `exp` at twenty places: inlined they take three times as long to compile, and
-        fill the processor's cache of instructions. A call of a few instructions costs more than it saves.
+        fill the processor's cache of instructions. A call of a few instructions costs more than it saves. A division by
+        a number is a shift or a multiplication where it is inlined, and one of each lane where it is not.
         """
         for name, cost in self._costs.items():
-            if cost >= LONG and body.count(f'@"{name}"(') >= OFTEN:
+            if cost < LONG or body.count(f'@"{name}"(') < OFTEN:
+                continue
+            if not (" sdiv " in self.symbols[name] and all(map(_last_is_number, body.split(f'@"{name}"(')[1:]))):
                 self.symbols[name] = self.symbols[name].replace("alwaysinline", "noinline", 1)
 
     @property
@@ -82,6 +85,11 @@ class ModuleText:
             return "\n".join([*self.symbols.values(), f"{INVARIANT} = !{{}}"])
         own = self._instructions.globals
         return "\n".join([str(self._instructions), *(text for name, text in self.symbols.items() if name not in own)])
+
+
+def _last_is_number(arguments: str) -> bool:
+    """Whether a call, of which this is the text from its arguments on, has a number as the last of them."""
+    return "%" not in arguments.partition("\n")[0].rpartition(", ")[2]
 
 
 _scalars: dict[Any, ScalarText | str | None] = {}
