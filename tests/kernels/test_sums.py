@@ -75,6 +75,23 @@ def test_sum_cols(dtype, shape, special):
     assert scratch[size] == 7, "scratch overrun"
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("columns", [16, 17, 40, 256, 512, 513, 1100])
+def test_few_rows_are_folded_as_many_are(dtype, columns):
+    """Sums and products of any number of rows up to more than are folded together: infinities, nan, zeros."""
+    rng = np.random.default_rng(columns)
+    for rows in (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49):
+        x = (rng.standard_normal((2, rows, columns)) * 3).astype(dtype)
+        if dtype != "int64":
+            x[rng.random(x.shape) < 0.05] = -0.0
+            x[:, :, 3], x[0, rows - 1, 5], x[1, 0, 6], x[1, rows // 2, 7] = -0.0, np.inf, np.nan, -np.inf
+        for kind in ("sum", "prod"):
+            out, scratch = np.full((2, columns), 7, dtype), np.empty(sums.sum_cols_scratch(rows, columns), dtype)
+            source = getattr(sums, f"{kind}_cols_source")(dtype)
+            assert run(source, [x, out, scratch], [2, rows, columns]) == 0
+            assert_same_bits(out, sums.sum_oracle(np.moveaxis(x, 1, 2), product=kind == "prod"))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sum_of_negative_zeros_is_positive_zero(dtype):
     x = np.full((1, 40), -0.0, dtype)
