@@ -102,6 +102,9 @@ _lending = make_lock()
 
 _FEW = 4
 
+_BY_BYTES = 4096
+"""Bytes of arrays up to which it is faster to compare copies as bytes than to make views of words."""
+
 
 def _drop(key: int) -> None:
     exposed.pop(key, None)
@@ -118,7 +121,7 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
     if exposure is None:
         exposure = Exposure(owner, how, own=False)
         if owner is not array or sys.getrefcount(array) > _alone():
-            before = np.array(owner, order="K", copy=True)
+            before = owner.copy("K")
             if before.strides == owner.strides:
                 exposure.before = before
                 with _lending:
@@ -276,6 +279,8 @@ def _unchanged(exposure: Exposure, array: np.ndarray) -> bool:
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one form hold the same bits."""
+    if a.nbytes <= _BY_BYTES:
+        return a.tobytes() == b.tobytes()
     if a.strides == b.strides and (a.flags.forc and b.flags.forc) and a.nbytes % 8 == 0:
         words, others = (x.reshape(-1, order="A").view(np.int64) for x in (a, b))  # without copies
         return np.array_equal(words, others)

@@ -253,14 +253,19 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
         return self
 
     def method(self: Any, *others: Any, **options: Any) -> Any:
-        """The commonest operands: none, one tensor with memory of its own, or one number."""
+        """The commonest operands: none, one tensor with memory of its own, or one or two numbers."""
         x = write(self)
         if x is None and (x := free(self)) is None:
             return general(self, *others, **options)
-        if not options and len(others) < 2:
+        if not options and (given := len(others)) < 3:
             found = z = None
             if not others:
                 found = find(calls, (), x)
+            elif given == 2:
+                low, high = others
+                if ((kind := low.__class__) is float or kind is int) and ((of := high.__class__) is float or of is int):
+                    if (numbers := tuples.get((0, kind, low or repr(low), 1, of, high or repr(high)))) is not None:
+                        found = find(calls, numbers, x)
             elif (other := others[0]).__class__ in KINDS and not (other._requires_grad and _grad_enabled()):
                 z = other.payload
                 if x.base is None and z.base is None and x is not z and z.flags.c_contiguous:

@@ -10,6 +10,7 @@ import static
 from common.tensor import write_log
 from dynamic.eager import writing_kernels
 from dynamic.eager.remembered import OFTEN
+from tests.bits import assert_same_bits
 
 #: Per call what it comes to, and whether it is remembered: as one kernel, or as ops whose result is copied.
 CALLS = {
@@ -20,6 +21,7 @@ CALLS = {
     "a row": (lambda x, y: x.sub_(y[0]), lambda x, y: x - y[0], True),
     "a column": (lambda x, y: x.div_(y[:, :1].contiguous()), lambda x, y: x / y[:, :1], True),
     "clamp": (lambda x, y: x.clamp_(-0.5, 0.5), lambda x, y: x.clamp(-0.5, 0.5), True),
+    "clamp to ints": (lambda x, y: x.clamp_(0, 1), lambda x, y: x.clamp(0, 1), True),
     "addcmul": (lambda x, y: x.addcmul_(y, y, value=0.25), lambda x, y: tw.addcmul(x, y, y, value=0.25), True),
     "lerp": (lambda x, y: x.lerp_(y, 0.25), lambda x, y: tw.lerp(x, y, 0.25), True),
     "power": (lambda x, y: x.pow_(3), lambda x, y: x**3, True),
@@ -27,6 +29,15 @@ CALLS = {
     "a comparison": (lambda x, y: x.lt_(y), lambda x, y: (x < y).to(x.dtype), False),
     "rows summed": (lambda x, y: x.cumsum_(1), lambda x, y: x.cumsum(1), True),
 }
+
+
+def test_pairs_of_numbers_are_told_apart():
+    """1 and 1.0, 0.0 and -0.0, one order and the other; of calls that are known and of those that are not."""
+    x = np.linspace(-2, 2, 37, dtype=np.float32)
+    pairs = [(-1, 1), (-1.0, 1), (0.0, 1.0), (-0.0, 1.0), (0, 1), (1, 0), (-1.5, float("nan")), (-0.5, 0.5)]
+    for _ in range(6):
+        for low, high in pairs:
+            assert_same_bits(tw.tensor(x).clamp_(low, high).numpy(), tw.clamp(x, low, high).numpy(), f"{low}, {high}")
 
 
 @pytest.mark.parametrize("name", CALLS)
