@@ -26,7 +26,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "amp": ("autocast_mode grad_scaler", "amp"),
-    "cuda": ("random", "cuda"),
+    "cuda": ("comm nccl random", "cuda"),
     "jit": ("annotations", "jit"),
     "utils": ("dlpack hooks", "utils"),
     "utils.data": ("_utils distributed", "utils.data"),

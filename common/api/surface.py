@@ -133,8 +133,8 @@ PLAIN: dict[str, Any] = {
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "fx", "hub", "jit",
-    "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "random",
-    "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
+    "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "quasirandom",
+    "random", "return_types", "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
 )  # fmt: skip
 #: Questions about a tensor's place among modes.
 MARKS = Late({"common.tensor.inference": "is_inference"})

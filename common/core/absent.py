@@ -186,7 +186,6 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here; nn.functional.scaled_dot_product_attention and nn.MultiheadAttention are", "attention"),
     ("not here yet; Dropout and dropout are",
      "*lpha_dropout_ *feature_dropout*"),
-    ("this draw is not here yet; normal, bernoulli, multinomial, poisson, rand and randn are", "quasirandom"),
     ("not here yet; compute the weight in forward() from your own parameters",
      "norm_except_dim"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
@@ -214,7 +213,6 @@ REASONS: tuple[tuple[str, str], ...] = (
      "embedding_renorm_ rearrange "
      "NestedIOFunction reinforce T_destination "
      "profiler BufferDict AVG SUM deterministic "
-     "return_types "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
      "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util"),
 )  # fmt: skip

@@ -11,8 +11,11 @@ indices=tensor([1, 0]))
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
+
+from common.core import absent
 
 Kind = TypeVar("Kind", bound=type)
 _KINDS: dict[str, Any] = {}
@@ -65,3 +68,27 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["returned", "values_and_indices"]
+
+#: Names of named tuples, by the file of the function that returns them.
+_HOMES = {
+    "common.core.return_types": "cummax cummin kthvalue max median min mode nanmedian sort topk",
+    "common.ops.linalg.factorizations": "linalg_cholesky_ex linalg_lu linalg_lu_factor linalg_lu_factor_ex",
+    "common.ops.linalg.older_names": "svd",
+    "common.ops.linalg.orthogonal": "geqrf linalg_qr",
+    "common.ops.linalg.solving": "linalg_inv_ex linalg_slogdet linalg_solve_ex triangular_solve",
+    "common.ops.linalg.spectral": "linalg_eigh linalg_lstsq linalg_svd",
+    "common.ops.linalg.symmetric": "linalg_ldl_factor linalg_ldl_factor_ex",
+    "common.ops.math.float_parts": "frexp",
+    "common.ops.reduce.histograms": "histogram histogramdd",
+    "common.ops.reduce.statistics": "aminmax",
+}
+#: Each name, and the file.
+KINDS = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def kind(space: str, name: str) -> Any:
+    """The named tuple of a function, for the module `space` of an engine."""
+    if name not in KINDS:
+        absent.refuse(space, name)
+    importlib.import_module(KINDS[name])
+    return _KINDS[name]

@@ -22,6 +22,7 @@ from common.methods import conversions, in_place_functions, in_place_index, memo
 from common.methods.assign import assign, copy_, fill_, zero_
 from common.ops import functional
 from common.ops.shape import memory_order
+from common.ops.shape.matrices import matrix_transposed
 from common.ops.shape.unfold import unfold
 from common.ops.shape.view import transposed
 from common.tensor import boundary, leaf_status, printing
@@ -322,9 +323,9 @@ _METHODS = {
     "__matmul__": lambda self, other: _matmul(self, other),
     "__rmatmul__": lambda self, other: _matmul(other, self),
     "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
-    "mT": property(lambda self: functional.transpose(self, -1, -2)),
-    "H": property(lambda self: transposed(self), doc="The matrix transposed, as `T`: its numbers are real."),
-    "mH": property(lambda self: functional.transpose(self, -1, -2), doc="As `mT`: the numbers are real."),
+    "mT": property(lambda self: matrix_transposed(self, "mT")),
+    "H": property(lambda self: matrix_transposed(self, "H"), doc="A matrix transposed, as `T`: its numbers are real."),
+    "mH": property(lambda self: matrix_transposed(self, "mH"), doc="As `mT`: the numbers are real."),
     "real": property(lambda self: self, doc="The tensor itself: its numbers are real."),
     "__rdiv__": lambda self, other: other / self,
 }  # fmt: skip

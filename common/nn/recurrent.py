@@ -104,9 +104,11 @@ class RNNBase(Module):
         parts += ["weight_hr"] if self.proj_size else []
         return [[part + x for part in parts] for layer in range(self.num_layers) for x in self._suffixes(layer)]
 
+    _flat_weights_names = property(lambda self: [name for names in self._all_weights for name in names])
+
     @property
     def _flat_weights(self) -> list[Any]:
-        return [getattr(self, name) for names in self._all_weights for name in names]
+        return [getattr(self, name) for name in self._flat_weights_names]
 
     @property
     def all_weights(self) -> list[list[Any]]:

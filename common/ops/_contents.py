@@ -163,6 +163,7 @@ CONTENTS = {
     "shape.diagonal": "diag diag_embed diagonal tril triu | diagonal tril triu undiagonal",
     "shape.join":
         "atleast_1d atleast_2d atleast_3d broadcast_tensors column_stack dstack hstack meshgrid vstack |",
+    "shape.matrices": "adjoint |",
     "shape.memory_order": "",
     "shape.named_splits":
         "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
@@ -178,8 +179,7 @@ CONTENTS = {
     "shape.strided": "as_strided as_strided_copy as_strided_scatter diagonal_scatter | as_strided",
     "shape.unfold": "| unfold",
     "shape.view":
-        "adjoint broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute "
-        "reshape",
+        "broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute reshape",
     "shape.view_copies":
         "alias_copy detach detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy "
         "split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy "

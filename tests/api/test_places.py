@@ -99,6 +99,9 @@ def test_small_places(engine):
     layer = engine.nn.Linear(2, 1, bias=False)
     assert call(layer, {"weight": engine.ones(1, 2)}, engine.tensor([[3.0, 4.0]])).tolist() == [[7.0]]
     importlib.import_module(f"{engine.__name__}.cuda.random").manual_seed(3)
+    for name in ("comm", "nccl"):  # which modules import that synchronise batches of several GPUs
+        with pytest.raises(AttributeError, match="there are no distributed programs"):
+            importlib.import_module(f"{engine.__name__}.cuda.{name}").broadcast_coalesced  # noqa: B018
     with engine.backends.cuda.sdp_kernel(enable_flash=False, enable_math=True, enable_mem_efficient=False):
         assert engine.backends.cuda.math_sdp_enabled()
     engine.testing.assert_allclose(engine.tensor([1, 2]), [1.0, 2.0])

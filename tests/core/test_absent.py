@@ -155,7 +155,7 @@ ABSENT_MODULES = {
     "package": "there is no TorchScript", "ao.quantization": "there is no quantisation",
     "nn.quantized.dynamic": "there is no quantisation", "sparse": "there are no sparse tensors",
     "distributed.fsdp": "there are no distributed programs", "distributed.tensor.parallel": "there are no distributed",
-    "distributed.optim": "there are no distributed programs", "cuda.nccl": "there is no GPU",
+    "distributed.optim": "there are no distributed programs", "cuda.graphs": "there is no GPU",
     "xpu.streams": "there is no GPU", "_inductor.config": "static compiles programs", "_C": "there is no C[+][+] below",
     "utils.cpp_extension": "ops are written in Python", "utils.data.datapipes": "there are no data pipes",
     "onnx.symbolic_helper": "ONNX model", "futures": "there are no distributed programs",

@@ -33,6 +33,16 @@ def test_they_have_their_names(m, name):
         assert repr(other) == repr(found)
 
 
+@pytest.mark.parametrize("m", ENGINES)
+def test_they_have_a_module(m):
+    for name in dir(m.return_types):
+        assert getattr(m.return_types, name).__name__ == name
+    for name, call in RESULTS.items():
+        assert isinstance(call(m, m.tensor(X)), getattr(m.return_types, name))
+    with pytest.raises(AttributeError, match="no attribute 'maximum_of'"):
+        m.return_types.maximum_of  # noqa: B018
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_compiled_functions_return_them(name):
     found = static.function(lambda x: RESULTS[name](static, x))(X)

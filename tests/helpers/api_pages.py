@@ -94,7 +94,7 @@ PAGES = {
     ),
     "sessions": Page("Graphs and sessions", "what `static` has of TensorFlow 1", (), tuple(SESSION), ("summary",)),
     "random": Page("Random numbers", "generators, draws, distributions", (), (*_DRAWN, *surface.RANDOM),
-                   ("random", "distributions")),
+                   ("random", "quasirandom", "distributions")),
     "data": Page("Files and data", "saving and loading, data sets and loaders", (), tuple(surface.OUTSIDE),
                  ("hub", "utils.data")),
     "tools": Page("Measuring and testing", "profiles, timers, TensorBoard, comparing tensors", (), (),

@@ -60,3 +60,16 @@ def test_other_arguments_that_pytorch_takes(tw):
     first = tw.rand(2).tolist()
     tw.set_rng_state(new_state=state)
     assert tw.rand(2).tolist() == first
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_transposes_of_matrices(tw):
+    for name in ("H", "mT", "mH"):
+        assert getattr(tw.ones(2, 3), name).shape == (3, 2)
+        assert getattr(tw.tensor(2.0), name).item() == 2
+        with pytest.raises(RuntimeError, match=r"only supported on matrices.*Got 1-D tensor"):
+            getattr(tw.ones(2), name)
+    assert tw.ones(2, 3, 4).mT.shape == tw.ones(2, 3, 4).mH.shape == tw.adjoint(tw.ones(2, 3, 4)).shape == (2, 4, 3)
+    assert tw.tensor(2.0).adjoint().item() == 2
+    with pytest.raises(RuntimeError, match=r"consider using tensor\.mH"):
+        tw.ones(2, 3, 4).H  # noqa: B018

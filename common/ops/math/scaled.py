@@ -81,6 +81,8 @@ def _scaled(op: str, a: Any, b: Any, alpha: Any) -> Any:
         raise ArgumentError(
             f"{op}(): For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
         )
+    if isinstance(alpha, bool) and {*kinds} != {"b"}:
+        raise ArgumentError(f"{op}(): Boolean alpha only supported for Boolean results.")
     b = as_operand(b)
     if getattr(b, "dtype", None) == bool_ and kinds[0] == "b":
         return b * bool(alpha)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import bool_
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
@@ -131,8 +130,9 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     axis = normalize_dim(dim, x.ndim, "narrow")
     if x.ndim == 0:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
-    if getattr(start, "dtype", None) == bool_:
-        raise ArgumentError("narrow(): start must be an int or a 0-dim integral Tensor, not bool")
+    given: Any = start
+    if hasattr(given, "dtype") and (given.dtype.kind not in "iu" or given.ndim):
+        raise ArgumentError("narrow(): start must be an int or a 0-dim integral Tensor.")
     start, length = integer(start, "narrow", "start"), integer(length, "narrow", "length")
     extent = x.shape[axis]
     if start < -extent or start > extent:

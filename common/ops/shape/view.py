@@ -261,22 +261,6 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     return apply(permute_, (x,), _known_dims(dims, "TransposeBackward0"))
 
 
-def adjoint(x: Any) -> Any:
-    """The last two dimensions exchanged, as `mT`: numbers are real.
-
-    Parameters
-    ----------
-    x : (..., m, n)
-
-    Raises
-    ------
-    ShapeError : fewer than two dimensions.
-    """
-    if x.ndim < 2:
-        raise ShapeError(f"adjoint() is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
-    return transpose(x, -2, -1)
-
-
 def transposed(x: Any) -> Any:
     """A matrix transposed; a vector as it is.
 
@@ -396,5 +380,5 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 __all__ = [
-    "adjoint", "broadcast_to", "expand", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view",
+    "broadcast_to", "expand", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view",
 ]  # fmt: skip

@@ -22,8 +22,10 @@ from common.ops.index.gather import gather_
 from common.ops.index.taken import taken
 from common.ops.index.written_values import of_dtype
 from common.ops.math.cast import to
+from common.ops.shape.memory_order import contiguous
 from common.ops.shape.slices import narrow, select
 from common.ops.shape.view import reshape, transpose
+from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
 
@@ -138,6 +140,11 @@ def _swapped(x: Any, axis: int) -> Any:
     return x if axis >= x.ndim - 1 else transpose(x, axis, -1)
 
 
+def ordered(places: Any) -> Any:
+    """Positions that lie in C order, as in PyTorch: `view` takes them."""
+    return contiguous(places) if isinstance(places, TensorBase) else places
+
+
 @accept_numpy_names
 def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Positions that sort a tensor along `dim`; int64.
@@ -162,7 +169,7 @@ def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = Fals
 
 def _order(x: Any, dim: int, descending: bool, name: str) -> tuple[Any, int]:
     rows, axis = _along(x, dim, name)
-    order = _swapped(argsort_(rows, descending=bool(descending)), axis)
+    order = ordered(_swapped(argsort_(rows, descending=bool(descending)), axis))
     return order if x.ndim else reshape(order, ()), axis
 
 
@@ -252,7 +259,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     if not few:
         order = argsort_(gather_(rows, places, dim=rows.ndim - 1), descending=bool(largest))
         places = gather_(places, order, dim=rows.ndim - 1)
-    places = _swapped(places, axis)
+    places = ordered(_swapped(places, axis))
     if x.ndim == 0 and k == 1:
         return values_and_indices("topk", reshaped(x, (), "TopkBackward0"), reshape(places, ()))
     return _taken("topk", x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
@@ -287,7 +294,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         return values_and_indices("kthvalue", reshaped(x, (), "KthvalueBackward0"), indices)
     index = narrow(indices, axis, k - 1, 1)
     values = taken(x, index, axis, keepdim, "KthvalueBackward0")
-    return values_and_indices("kthvalue", values, index if keepdim else select(index, axis, 0))
+    return values_and_indices("kthvalue", values, ordered(index if keepdim else select(index, axis, 0)))
 
 
 def searchsorted(

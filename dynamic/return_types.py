@@ -1,0 +1,11 @@
+"""The named tuples of functions that return several tensors, such as `return_types.max`."""
+
+from common.core.return_types import KINDS, kind
+
+
+def __getattr__(name: str) -> type:
+    return kind(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return list(KINDS)
