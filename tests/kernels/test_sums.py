@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dynamic  # its ops name scalar functions, too
+import static
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays import sums
 from common.kernels.arrays.shared_parts import WHOLE
@@ -246,3 +247,18 @@ def test_sums_over_dimensions_apart(dtype, dims):
         rows = x.transpose(*kept, *dims).reshape(*(shape[i] for i in kept), -1)
         for given in (x, x.transpose(3, 2, 1, 0).copy().transpose(3, 2, 1, 0)):
             assert_same_bits(np.asarray(dynamic.tensor(given).sum(dims)), sums.sum_oracle(rows))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("compiler", ["llvm", "numba"])
+def test_channels_are_summed_block_by_block(dtype, compiler):
+    """Blocks that lie side by side, and those of several pieces; both engines, sums and sums of an expression."""
+    rng = np.random.default_rng(1)
+    compiled = static.function(lambda x: (x.sum((0, 2)), (x * x + x).sum((0, 2))), compiler=compiler)
+    for shape in ((2, 3, BLOCK), (3, 2, 683), (41, 2, 50), (5, 2, BLOCK + 7), (3, 2, 3000), (1025, 2, 1), (2, 2, 513)):
+        x = (rng.standard_normal(shape) * 100).astype(dtype)
+        rows = x.transpose(1, 0, 2).reshape(shape[1], -1)
+        sums_of, others = compiled(x)
+        for found in (dynamic.tensor(x).sum((0, 2)), sums_of):
+            assert_same_bits(np.asarray(found), sums.sum_oracle(rows))
+        assert_same_bits(np.asarray(others), sums.sum_oracle(rows * rows + rows))

@@ -154,11 +154,20 @@ def expression_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
 {_rows([*reads, *body], f"t{len(body) - 1}", f"{kind}(0)")}"""
 
 
+_WHOLE_BLOCKS = f"""
+                while held == 0 and count > most and start + {BLOCK} <= columns:
+                    acc[blocks] = block_sum(b0, at + start, {BLOCK})
+                    blocks += 1
+                    start += {BLOCK}"""
+"""Blocks that lie side by side are summed where they are."""
+
+
 def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     """Return the kernel ``out[p] = S(f(x0[:, p, :], x1[:, p, :], ...))`` of an expression, see `expression_source`.
 
-    The elements of a channel are written into scratch in their order, and summed while they lie in the cache. Args: how
-    many q, p and columns, and that of `common.kernels.arrays.shared_parts`; each part has scratch of its own.
+    The elements of a channel are written into scratch in their order, block by block of many, and summed while they lie
+    in the cache; then the sums of the blocks are. Args: how many q, p and columns, and that of
+    `common.kernels.arrays.shared_parts`; each part has scratch of its own.
 
     Parameters
     ----------
@@ -170,20 +179,40 @@ def channels_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
         "m": ("to", "c"), "k": ("p * columns", "c"),
     }  # fmt: skip
     reads = [Let(f"x{i}", Place(f"b{i}", *place[k])) for i, k in enumerate(classes)]
+    direct = _WHOLE_BLOCKS if classes == "f" and [str(let) for let in body] == ["t0 = x0"] else ""
     return f"""{_expression_head("expression_channels", len(classes), np.dtype(dtype))}
     channels = args[1]
     columns = args[2]
 {in_parts(3, "args[1]", f"args[1] * args[0] * max(columns, {LANES})", "out")}    wide()
-    own = part * args[0] * columns
+    count = args[0] * columns
+    own = part * count
+    most = count if count <= {2 * BLOCK} else {BLOCK}
     for p in range(low, high):
+        held = 0
+        blocks = own + most
         for q in range(args[0]):
             at = (q * channels + p) * columns
             to = q * columns
-            line = own + to
-            for c in range(columns):
-{text([*reads, *body], " " * 16)}
-                acc[line + c] = {body[-1].name}
-        out[p] = block_sum(acc, own, args[0] * columns)
+            start = 0
+            while start < columns:{direct}
+                stop = min(columns, start + most - held)
+                line = own + held - start
+                for c in range(start, stop):
+{text([*reads, *body], " " * 20)}
+                    acc[line + c] = {body[-1].name}
+                held += stop - start
+                start = stop
+                if held == most and count > most:
+                    acc[blocks] = block_sum(acc, own, held)
+                    blocks += 1
+                    held = 0
+        if held > 0 and count > most:
+            acc[blocks] = block_sum(acc, own, held)
+            blocks += 1
+        if count > most:
+            out[p] = block_sum(acc, own + most, blocks - own - most)
+        else:
+            out[p] = block_sum(acc, own, count)
     return 0
 """
 
