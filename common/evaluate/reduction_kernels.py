@@ -176,7 +176,9 @@ def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.
 
 
 def _as_it_lies(kind: str, x: np.ndarray, dims: tuple[int, ...], out_shape: Any) -> np.ndarray | None:
-    """A reduction of an array that lies in another order, as it lies: over what comes in the same order. Or None."""
+    """A reduction of an array that lies in another order, as it lies: over what comes in the same order, or in any
+    order if no bit depends on it, as of extremes and of sums of ints. Or None.
+    """
     order = memory_order(x) if x.size >= WORTH else None
     found = None if order is None else _in_order(kind, x.shape, x.dtype, dims, order)
     if order is None or found is None:
@@ -190,8 +192,9 @@ def _as_it_lies(kind: str, x: np.ndarray, dims: tuple[int, ...], out_shape: Any)
 def _in_order(
     kind: str, shape: tuple[int, ...], dtype: np.dtype, dims: tuple[int, ...], order: tuple[int, ...]
 ) -> tuple[Callable[..., Any], list[int]] | None:
-    reduced = tuple([order.index(d) for d in dims])
-    if reduced != tuple(sorted(reduced)):
+    found = [order.index(d) for d in dims]
+    reduced = tuple(sorted(found))
+    if found != list(reduced) and REDUCERS[kind].columns and dtype.kind == "f":
         return None
     kept = [d for d in order if d not in dims]
     run = reduction(kind, [shape[d] for d in order], dtype, reduced, tuple([shape[d] for d in kept]))[1]

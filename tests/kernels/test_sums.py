@@ -262,3 +262,23 @@ def test_channels_are_summed_block_by_block(dtype, compiler):
         for found in (dynamic.tensor(x).sum((0, 2)), sums_of):
             assert_same_bits(np.asarray(found), sums.sum_oracle(rows))
         assert_same_bits(np.asarray(others), sums.sum_oracle(rows * rows + rows))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bool"])
+@pytest.mark.parametrize("order", [(0, 1, 3, 2), (0, 2, 3, 1), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_reductions_of_arrays_in_another_order_have_the_bits_of_copies(dtype, order):
+    """As they lie, where the order is in no bit; floats are summed in the order of the dimensions."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((6, 7, 9, 20)) * 100
+    if dtype[0] == "f":
+        x[rng.random(x.shape) < 0.3] = -0.0
+        x[0, 0, 0, :5] = 0.0, np.nan, np.inf, -np.inf, -0.0
+    x = (x > 0) if dtype == "bool" else x.astype(dtype)
+    turned, copy = x.transpose(order), np.ascontiguousarray(x.transpose(order))
+    for name in ("amax", "amin", "sum", "any", "all"):
+        for dims in ((2, 3), (1, 2, 3), (0, 2, 3), (0, 1), (0, 1, 2, 3), (1, 3), (3,)):
+            found, expected = (getattr(dynamic.tensor(y), name)(dims).numpy() for y in (turned, copy))
+            assert_same_bits(found, expected)
+            if dtype[0] != "f" or name in ("amax", "amin"):
+                by_numpy = getattr(copy, {"amax": "max", "amin": "min"}.get(name, name))(dims)
+                assert np.array_equal(found, by_numpy, equal_nan=dtype[0] == "f")
