@@ -42,8 +42,8 @@ from static.lowering.memory.pieces import (
     MOST,
     cuts,
     is_as_plus_zero,
-    is_close,
     is_computed,
+    is_put_by_loop,
     is_zero,
     of_number,
     one_dim,
@@ -172,7 +172,7 @@ class InParts(Values):
             offset, start = start * strides[dim], start + layout.shape[dim]
             dims = strip_ones(layout.shape)
             steps = tuple(s for s, n in zip(strides, layout.shape, strict=True) if not is_literal(n, 1))
-            if isinstance(layout.root, Const) or (is_computed(layout) and (not dims or is_close(steps[-1]))):
+            if isinstance(layout.root, Const) or is_put_by_loop(layout, steps):
                 window = self.buffer(out.dtype, layout.shape)
                 window.into = out
                 operand = Operand(self.operand(layout, layout.shape), out.dtype)
@@ -206,8 +206,8 @@ class InParts(Values):
         return some(dim, layouts)
 
     def _stack(self, node: Node) -> tuple[int, list[Layout]] | None:
-        dim = node.attrs["dim"]
-        return some(dim, [with_one(self.layout(x), dim) for x in node.operands])
+        dim, whole = node.attrs["dim"], node.outputs[0].shape
+        return some(dim, [with_one(self.layout(x), dim, whole) for x in node.operands])
 
     def _unslice(self, node: Node) -> tuple[int, list[Layout]] | None:
         attrs, (x,) = node.attrs, node.operands

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from common.compiler.close_steps import NEAR
+from common.compiler.close_steps import CLOSE, NEAR
 from common.core.sizes import Dim, hint, same
+from common.core.spec import numel
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
 from static.lowering.ir.items import ArrayBuffer, Const, Item, Layout, Sizes, is_literal, size_key
 from static.lowering.ir.program_values import is_dense
 
+FEWEST = 256
+"""Elements of an array for which a loop of its own is compiled: the kernel that copies is there already."""
 MOST = 64
 """Parts of a value: what is done with it takes a step for each of them."""
 
@@ -39,10 +42,13 @@ def seen(node: Node, layout: Layout, attrs: dict[str, Any]) -> Layout:
     return Layout(layout.root, offset, shape, strides, is_dense(layout.root, offset, shape, strides))
 
 
-def with_one(layout: Layout, dim: int) -> Layout:
-    """A layout with a new dimension of size 1."""
-    shape, strides = layout.shape, layout.strides or (0,) * len(layout.shape)
-    shape, strides = ((*x[:dim], new, *x[dim:]) for x, new in ((shape, 1), (strides, 0)))
+def with_one(layout: Layout, dim: int, whole: Sizes) -> Layout:
+    """A layout with a new dimension of size 1, along which others follow in a value of the sizes `whole`.
+
+    Its sizes are those of the value, which may be told by other names than its own: so one loop may have them all.
+    """
+    strides = layout.strides or (0,) * len(layout.shape)
+    shape, strides = (*whole[:dim], 1, *whole[dim + 1 :]), (*strides[:dim], 0, *strides[dim:])
     return Layout(layout.root, layout.offset, shape, strides, layout.dense)
 
 
@@ -113,11 +119,17 @@ def is_computed(layout: Layout, node: Node | None = None) -> bool:
     return maker is not None and maker.kind == "map" and not maker.puts and node in (None, maker.node)
 
 
-def is_close(step: Any) -> bool:
-    """Whether elements so far apart, in calls of the traced size, are written to their places by what computes them: by
-    vectors, or some steps further apart one by one.
+def is_put_by_loop(layout: Layout, steps: Sizes) -> bool:
+    """Whether the elements of a part are written to their places, so far apart, by a loop, and not by a copy.
+
+    What computes them writes them, by vectors or some steps further apart one by one. So do loops that read elements
+    side by side, and write them between those of other arrays; a copy would move one after the other.
     """
-    return 1 <= hint(step) <= NEAR
+    if is_computed(layout) and (not steps or 1 <= hint(steps[-1]) <= NEAR):
+        return True
+    own = [step for n, step in zip(layout.shape, layout.strides, strict=True) if not is_literal(n, 1)]
+    close = bool(own) and is_literal(own[-1], 1) and 1 < hint(steps[-1]) <= CLOSE
+    return close and hint(numel(layout.shape)) >= FEWEST
 
 
 def is_zero(layout: Layout) -> bool:
