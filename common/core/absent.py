@@ -163,7 +163,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "fake_quant* fused_moving_avg_obs* choose_qparams* fbgemm_* ao qat intrinsic quantizable"),
     ("there are no sparse tensors; tensors are dense",
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
-     "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
+     "row_indices hspmm dsmm hsmm saddmm smm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     (_ONE_PROGRAM,
      "futures fork wait is_distributed multiprocessing Future* RRef* *process_group* ProcessGroup* "
      "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* barrier get_rank get_world_size "

@@ -56,7 +56,7 @@ NOT_METHODS = frozenset(
      "pad", "pairwise_distance", "pdist", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
      "real", "relu6", "rms_norm", "row_stack", "rsub", "searchsorted", "segment_reduce", "select_copy",
      "selu", "silu", "slice_copy", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink",
-     "softsign", "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "t", "t_copy", "tanhshrink",
+     "softsign", "split_copy", "spmm", "split_with_sizes_copy", "squeeze_copy", "stack", "t", "t_copy", "tanhshrink",
      "tensordot",
      "threshold", "transpose_copy", "trapezoid", "trapz", "triplet_margin_loss", "triplet_margin_with_distance_loss",
      "unbind_copy", "unfold", "unfold_copy", "unravel_index", "unsqueeze_copy", "upsample", "upsample_bilinear",

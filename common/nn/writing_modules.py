@@ -25,6 +25,11 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     return parse
 
 
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text of several lines with blanks before each line but the first."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
+
+
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Take a prefix from the names in a module's state, in place: "module." of one that was saved in a wrapper.
 

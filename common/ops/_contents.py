@@ -66,7 +66,7 @@ CONTENTS = {
     "linalg.matmul": "bmm dot linear matmul mm mv | addmm bmm dot mm mv",
     "linalg.matrix_exponential": "matrix_exp | matrix_exp",
     "linalg.matrix_norms": "",
-    "linalg.older_names": "lu orgqr pinverse qr svd vander |",
+    "linalg.older_names": "lu orgqr pinverse qr spmm svd vander |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
         "det inverse logdet slogdet triangular_solve | cofactors det inv slogdet solve solve_triangular",

@@ -92,6 +92,8 @@ def test_small_places(engine):
         (3,), (3, 3), (1, 2, 3), (1, 2, 3, 4)
     ]  # fmt: skip
     assert utils._ntuple(5)("a") == ("a",)
+    module = importlib.import_module(f"{engine.__name__}.nn.modules.module")
+    assert module._addindent("(0): A(\n)\n", 2) == "(0): A(\n  )\n  "
     assert isinstance(2.5, importlib.import_module(f"{engine.__name__}.types").Number)
     handle = engine.nn.Linear(2, 2).register_forward_hook(lambda *_: None)
     assert isinstance(handle, importlib.import_module(f"{engine.__name__}.utils.hooks").RemovableHandle)

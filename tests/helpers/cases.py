@@ -170,6 +170,7 @@ case("layer_norm", lambda x, w, b: F.layer_norm(x, (3, 4), w, b, 1e-3), X("n", 3
 
 case("mm", F.mm, X("n", 4), X(4, 3))
 case("mm", F.mm, X(4, "n"), X("n", 3))
+case("spmm", F.spmm, X("n", 4), X(4, 3))
 case("mm", lambda a: F.mm(a, F.transpose(a, 0, 1)), X("n", 3))
 case("bmm", F.bmm, X(2, "n", 4), X(2, 4, 3))
 case("matmul", F.matmul, X("n"), X("n"))

@@ -12,6 +12,7 @@ from common.ops.index.advanced_keys import along
 from common.ops.index.written_values import of_dtype
 from common.ops.linalg import factorizations, orthogonal, spectral
 from common.ops.linalg._lapack import mT, require_matrix
+from common.ops.linalg.matmul import mm
 from common.ops.linalg.spectral import svd_
 from common.ops.math.arithmetic import pow
 from common.ops.shape.view import unsqueeze
@@ -49,6 +50,16 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Any:
     require_matrix("linalg.svd", x)
     u, s, v = svd_(x, full=not some or not compute_uv, user="linalg.svd")
     return OlderSVD(u, s, mT(v)) if compute_uv else OlderSVD(u.detach() * 0, s, mT(v.detach() * 0))
+
+
+def spmm(input: Any, mat2: Any) -> Any:
+    """`mm`: there are no sparse tensors, and PyTorch takes dense ones too.
+
+    Parameters
+    ----------
+    input, mat2 : (m, k) and (k, n)
+    """
+    return mm(input, mat2)
 
 
 def orgqr(x: Any, tau: Any) -> Any:
@@ -117,4 +128,4 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     return pow(unsqueeze(x, 1), powers if increasing else count - 1 - powers)
 
 
-__all__ = ["lu", "orgqr", "pinverse", "qr", "svd", "vander"]
+__all__ = ["lu", "orgqr", "pinverse", "qr", "spmm", "svd", "vander"]
