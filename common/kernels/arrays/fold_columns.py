@@ -64,8 +64,8 @@ _STRIP = 2048
 def _fold_few_rows(module: ir.Module, kind: ir.Type, how: RowFold) -> ir.Function:
     """The same of a few rows.
 
-    Lanes j, j + 4, j + 8 and j + 12 are folded into one, for four j; what lies in the place of missing rows are
-    identities, which each sum begins with too.
+    Lanes j, j + 4, j + 8 and j + 12 are folded into one, for four j; where there are no more than 8, lanes j, j + 2,
+    j + 4 and j + 6, for two. What lies in the place of missing rows are identities, which each sum begins with too.
     """
     width, length = VECTOR_BYTES // align(kind), _STRIP // align(kind)
     vector = ir.VectorType(kind, width)
@@ -83,17 +83,22 @@ def _fold_few_rows(module: ir.Module, kind: ir.Type, how: RowFold) -> ir.Functio
             begin = b.gep(x, [c])
             end = b.gep(begin, [whole])
 
-            def folded(lane: int, before: ir.Value, to: ir.Value) -> None:
-                lanes = [word(lane + n) for n in (0, 8, 4, 12)]
+            def folded(lane: int, before: ir.Value, to: ir.Value, half: int = LANES // 2) -> None:
+                lanes = [word(lane + n) for n in (0, half, half // 2, half // 2 * 3)]
                 exist = [b.icmp_signed("<", row, left) for row in lanes]
                 places = [b.gep(end, [b.mul(row, columns)]) for row in lanes]
                 last = [b.select(*either, missing) for either in zip(exist, places, strict=True)]
                 b.call(add, [to, before, b.gep(begin, [b.mul(lanes[0], columns)]), whole, columns, *last, there])
 
-            folded(0, missing, first)
-            folded(2, first, second)
-            folded(1, missing, third)
-            folded(3, third, fourth)
+            with b.if_else(b.icmp_signed("<=", rows, word(LANES // 2))) as (few, more):
+                with few:
+                    folded(0, missing, second, LANES // 4)
+                    folded(1, missing, fourth, LANES // 4)
+                with more:
+                    folded(0, missing, first)
+                    folded(2, first, second)
+                    folded(1, missing, third)
+                    folded(3, third, fourth)
             with ForStrips(b, there, width, whole=True) as (d, _):
                 both = [load_lanes(b, b.gep(part, [d]), width) for part in (second, fourth)]
                 store_lanes(b, how.combine(b, *both), b.gep(out, [b.add(c, d)]))

@@ -87,12 +87,18 @@ def few(x):
     return (x.tanh() * 2).sum(1), static.scan(lambda c, row: (c * 0.5 + row, row), x[0], x)[0]
 
 
+def integers(x):
+    whole, small = (x * 40).to(static.int32), (x * 40).to(static.uint8)
+    return whole @ whole.mT, whole.mT @ whole, whole @ whole[0], small @ small.mT, small[0] @ small[1]
+
+
 IMAGES, KERNELS = (np.random.default_rng(2).normal(size=size).astype(np.float32) for size in (
     (1, 64, 17, 32), (192, 32, 3, 3)))  # fmt: skip
 CASES = {
     "few": (few, (X,)), "functions": (functions, (X,)), "reductions": (reductions, (LONG,)), "control": (control, (X,)),
     "convolved": (convolved, (IMAGES, KERNELS)), "numbers": (numbers_in, (HOLES,)),
     "gradients": (gradients, (X, np.array([2, 0, 1]))), "windows": (windows, (HOLES,)),
+    "integers": (integers, (abs(X),)),
 }  # fmt: skip
 
 
