@@ -14,6 +14,7 @@ from common.tensor import boundary
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
     "": ("__config__ functional serialization torch_version", ""),
+    "nn": ("common_types", "nn"),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -27,13 +28,15 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "amp": ("autocast_mode grad_scaler", "amp"),
     "cuda": ("comm nccl random", "cuda"),
+    "cuda.amp": ("autocast_mode grad_scaler", "cuda.amp"),
     "jit": ("annotations", "jit"),
     "utils": ("dlpack hooks", "utils"),
     "utils.data": ("_utils distributed", "utils.data"),
     "utils.data._utils": ("collate", "utils.data"),
+    "utils.tensorboard": ("writer", "utils.tensorboard"),
     "distributions": (
-        "bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet "
-        "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal "
+        "bernoulli beta binomial categorical cauchy chi2 constraint_registry constraints continuous_bernoulli "
+        "dirichlet distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal "
         "independent inverse_gamma kl kumaraswamy laplace lkj_cholesky log_normal logistic_normal "
         "lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial normal "
         "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT "
@@ -55,11 +58,24 @@ INNER: dict[str, tuple[str, str]] = {
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
     "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
-    "nn.modules.conv": ("common.nn.convolution", "_ConvNd"),
+    "nn.common_types": (
+        "common.nn.writing_modules",
+        "_ratio_2_t _ratio_3_t _ratio_any_t _size_1_t _size_2_opt_t _size_2_t _size_3_opt_t _size_3_t _size_any_opt_t "
+        "_size_any_t",
+    ),
+    "nn.modules.conv": (
+        "common.nn.convolution common.nn.writing_modules",
+        "_ConvNd _ConvTransposeNd _pair _single _triple",
+    ),
     "nn.modules.dropout": ("common.nn.feature_dropout", "_DropoutNd"),
     "nn.modules.instancenorm": ("common.nn.normalization", "_InstanceNorm"),
     "nn.modules.loss": ("common.nn.losses", "_Loss _WeightedLoss"),
+    "nn.modules.pooling": (
+        "common.nn.pooling",
+        "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _AvgPoolNd _LPPoolNd _MaxPoolNd _MaxUnpoolNd",
+    ),
     "nn.modules.rnn": ("common.nn.recurrent", "RNNBase"),
+    "nn.modules.transformer": ("common.nn.transformer", "_get_activation_fn _get_clones"),
     "nn.modules.utils": (
         "common.nn.writing_modules",
         "_ntuple _pair _quadruple _single _triple consume_prefix_in_state_dict_if_present",
@@ -111,6 +127,9 @@ def open_places(package: str) -> None:
     names, home = PLACES[inner]
     target = f"{engine}.{home}".rstrip(".")
     for name in names.split():
+        if isinstance(there := vars(sys.modules[package]).get(name), ModuleType):
+            sys.modules[f"{package}.{name}"] = there
+            continue
         module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
         module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
         sys.modules[module.__name__] = module

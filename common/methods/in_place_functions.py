@@ -53,6 +53,8 @@ def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> Tensor
             source = with_edge(x.payload.copy(), x.edge)
             args = tuple([source if a is x else a for a in args])
     y = function(source, *args, **options)
+    if y is source:  # as dropout gives in evaluation: nothing is written, so a leaf may be given
+        return x
     if type(x.payload) is np.ndarray and not x.payload.flags.writeable and not shows_writable(x):
         require_fitting(x, y, name)
         raise ArgumentError(

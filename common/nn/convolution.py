@@ -8,7 +8,7 @@ from typing import Any
 from common.core.devices import on_cpu
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import integer
+from common.core.int_arguments import integer, integers
 from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
@@ -23,13 +23,18 @@ class _ConvNd(Module):
     """The base of convolutions and transposed ones: arguments, parameters and their text."""
 
     rank = 0
-    transposed = False
     reset_parameters = reset_parameters
 
-    def _prepare(
+    def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        output_padding: Any, groups: int, bias: bool, padding_mode: str, dtype: Any,
+        transposed: bool, output_padding: Any, groups: int, bias: bool, padding_mode: str,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
+        super().__init__()
+        if not self.rank:  # a program's own class: the kernel says of how many dimensions
+            self.rank = len(integers(kernel_size, type(self).__name__, "kernel_size"))
+        on_cpu(device, type(self).__name__)
+        self.transposed = transposed
         name, n = type(self).__name__, self.rank
         groups = integer(groups, name, "groups")
         if groups <= 0:
@@ -58,6 +63,16 @@ class _ConvNd(Module):
         bound = init.linear_bound(fan_in)
         self.weight = init.uniform(shape, bound, dtype)
         self.register_parameter("bias", init.uniform((out_channels,), bound, dtype) if bias else None)
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[Any]:
+        """The padding before and after, the last dimension first, under the name that subclasses of PyTorch's use."""
+        if self.padding == "valid":
+            return [0] * (2 * self.rank)
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            return [size for t in reversed(totals) for size in (t // 2, t - t // 2)]
+        return [size for p in reversed(self.padding) for size in (p, p)]
 
     def extra_repr(self) -> str:
         """The arguments that are not PyTorch's defaults."""
@@ -107,11 +122,10 @@ class _Conv(_ConvNd):
         dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        on_cpu(device, type(self).__name__)
-        self._prepare(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, dtype
-        )
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, False, 0, groups, bias, padding_mode,
+            device, dtype,
+        )  # fmt: skip
 
     def forward(self, input: Any) -> Any:
         """Convolve input (batch, in_channels, ...), or (in_channels, ...).
@@ -132,18 +146,8 @@ class _Conv(_ConvNd):
         convolve = _CONVOLUTIONS[len(self.kernel_size) - 1]
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    @property
-    def _reversed_padding_repeated_twice(self) -> list[Any]:
-        """The padding before and after, the last dimension first, under the name that subclasses of PyTorch's use."""
-        if self.padding == "valid":
-            return [0] * (2 * self.rank)
-        if self.padding == "same":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            return [size for t in reversed(totals) for size in (t // 2, t - t // 2)]
-        return [size for p in reversed(self.padding) for size in (p, p)]
 
-
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     """Transposed convolution with weights of its own.
 
     Parameters
@@ -170,7 +174,6 @@ class _ConvTranspose(_ConvNd):
     ArgumentError : groups that do not divide the channels, or another `padding_mode`.
     """
 
-    transposed = True
     function: Callable[..., Any]
 
     def __init__(
@@ -178,13 +181,11 @@ class _ConvTranspose(_ConvNd):
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        on_cpu(device, type(self).__name__)
         if padding_mode != "zeros":
             raise ArgumentError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        self._prepare(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
-            padding_mode, dtype,
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups, bias,
+            padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
@@ -246,22 +247,22 @@ class Conv3d(_Conv):
     rank = 3
 
 
-@sections_of(_ConvTranspose)
-class ConvTranspose1d(_ConvTranspose):
+@sections_of(_ConvTransposeNd)
+class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of images of 1 dimension, see `conv_transpose1d`."""
 
     rank, function = 1, F.conv_transpose1d
 
 
-@sections_of(_ConvTranspose)
-class ConvTranspose2d(_ConvTranspose):
+@sections_of(_ConvTransposeNd)
+class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of images of 2 dimensions, see `conv_transpose2d`."""
 
     rank, function = 2, F.conv_transpose2d
 
 
-@sections_of(_ConvTranspose)
-class ConvTranspose3d(_ConvTranspose):
+@sections_of(_ConvTransposeNd)
+class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of images of 3 dimensions, see `conv_transpose3d`."""
 
     rank, function = 3, F.conv_transpose3d

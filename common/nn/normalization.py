@@ -144,6 +144,11 @@ class _NormBase(Module):
         self.running_var = Buffer.over(init.filled(num_features, 1, kind)) if track_running_stats else None
         self.num_batches_tracked = Buffer(np.zeros((), np.int64)) if track_running_stats else None
 
+    def _check_input_dim(self, input: Any) -> None:
+        """Refuse an input of another number of dimensions; classes of users say of which, as in PyTorch."""
+        if self.ranks and input.ndim not in self.ranks:
+            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
+
     def reset_running_stats(self) -> None:
         """Let the running statistics begin anew: mean 0, variance 1, no batches; nothing where there are none."""
         with mode.no_grad():
@@ -174,8 +179,7 @@ class _BatchNorm(_NormBase):
         ------
         ShapeError : another number of dimensions, or one value per channel in training.
         """
-        if input.ndim not in self.ranks:
-            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
+        self._check_input_dim(input)
         follows = self.training and self.track_running_stats
         if follows and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -291,9 +295,8 @@ class _InstanceNorm(_NormBase):
         ------
         ShapeError : another number of dimensions or of channels.
         """
-        if input.ndim not in self.ranks:
-            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
-        batch = input.ndim == self.ranks[-1]
+        self._check_input_dim(input)
+        batch = not self.ranks or input.ndim == self.ranks[-1]
         channels = input.shape[1 if batch else 0]
         if self.affine and channels != self.num_features:
             raise ShapeError(

@@ -21,7 +21,7 @@ class _Pooling(Module):
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
 
 
-class _MaxPool(_Pooling):
+class _MaxPoolNd(_Pooling):
     """The maximum of each window.
 
     Parameters
@@ -58,7 +58,7 @@ class _MaxPool(_Pooling):
         )
 
 
-class _MaxUnpool(_Pooling):
+class _MaxUnpoolNd(_Pooling):
     """Maxima in the places where pooling found them, zeros elsewhere.
 
     Parameters
@@ -90,7 +90,7 @@ class _MaxUnpool(_Pooling):
         return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class _AvgPool(_Pooling):
+class _AvgPoolNd(_Pooling):
     """The mean of each window.
 
     Parameters
@@ -128,7 +128,7 @@ class _AvgPool(_Pooling):
         )  # fmt: skip
 
 
-class _LPPool(_Pooling):
+class _LPPoolNd(_Pooling):
     """The sum of powers of each window, to the power of 1 / `norm_type`.
 
     Parameters
@@ -156,7 +156,7 @@ class _LPPool(_Pooling):
         return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class _AdaptiveAvgPool(_Pooling):
+class _AdaptiveAvgPoolNd(_Pooling):
     """The mean of each of as many windows as are wanted.
 
     Parameters
@@ -181,7 +181,7 @@ class _AdaptiveAvgPool(_Pooling):
         return type(self).function(input, self.output_size)
 
 
-class _AdaptiveMaxPool(_Pooling):
+class _AdaptiveMaxPoolNd(_Pooling):
     """The maximum of each of as many windows as are wanted.
 
     Parameters
@@ -207,53 +207,53 @@ class _AdaptiveMaxPool(_Pooling):
         return type(self).function(input, self.output_size, self.return_indices)
 
 
-@sections_of(_MaxPool)
-class MaxPool1d(_MaxPool):
+@sections_of(_MaxPoolNd)
+class MaxPool1d(_MaxPoolNd):
     """The maximum of each window, images of 1 dimension; see `max_pool1d`."""
 
     function = F.max_pool1d
 
 
-@sections_of(_MaxPool)
-class MaxPool2d(_MaxPool):
+@sections_of(_MaxPoolNd)
+class MaxPool2d(_MaxPoolNd):
     """The maximum of each window, images of 2 dimensions; see `max_pool2d`."""
 
     function = F.max_pool2d
 
 
-@sections_of(_MaxPool)
-class MaxPool3d(_MaxPool):
+@sections_of(_MaxPoolNd)
+class MaxPool3d(_MaxPoolNd):
     """The maximum of each window, images of 3 dimensions; see `max_pool3d`."""
 
     function = F.max_pool3d
 
 
-@sections_of(_MaxUnpool)
-class MaxUnpool1d(_MaxUnpool):
+@sections_of(_MaxUnpoolNd)
+class MaxUnpool1d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 1 dimension; see `max_unpool1d`."""
 
     function = F.max_unpool1d
     rank = 1
 
 
-@sections_of(_MaxUnpool)
-class MaxUnpool2d(_MaxUnpool):
+@sections_of(_MaxUnpoolNd)
+class MaxUnpool2d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 2 dimensions; see `max_unpool2d`."""
 
     function = F.max_unpool2d
     rank = 2
 
 
-@sections_of(_MaxUnpool)
-class MaxUnpool3d(_MaxUnpool):
+@sections_of(_MaxUnpoolNd)
+class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 3 dimensions; see `max_unpool3d`."""
 
     function = F.max_unpool3d
     rank = 3
 
 
-@sections_of(_AvgPool)
-class AvgPool1d(_AvgPool):
+@sections_of(_AvgPoolNd)
+class AvgPool1d(_AvgPoolNd):
     """The mean of each window, images of 1 dimension; see `avg_pool1d`."""
 
     function = F.avg_pool1d
@@ -271,78 +271,78 @@ class AvgPool1d(_AvgPool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-@sections_of(_AvgPool)
-class AvgPool2d(_AvgPool):
+@sections_of(_AvgPoolNd)
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window, images of 2 dimensions; see `avg_pool2d`."""
 
     function = F.avg_pool2d
 
 
-@sections_of(_AvgPool)
-class AvgPool3d(_AvgPool):
+@sections_of(_AvgPoolNd)
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window, images of 3 dimensions; see `avg_pool3d`."""
 
     function = F.avg_pool3d
 
 
-@sections_of(_LPPool)
-class LPPool1d(_LPPool):
+@sections_of(_LPPoolNd)
+class LPPool1d(_LPPoolNd):
     """The p-norm of each window, images of 1 dimension; see `lp_pool1d`."""
 
     function = F.lp_pool1d
 
 
-@sections_of(_LPPool)
-class LPPool2d(_LPPool):
+@sections_of(_LPPoolNd)
+class LPPool2d(_LPPoolNd):
     """The p-norm of each window, images of 2 dimensions; see `lp_pool2d`."""
 
     function = F.lp_pool2d
 
 
-@sections_of(_LPPool)
-class LPPool3d(_LPPool):
+@sections_of(_LPPoolNd)
+class LPPool3d(_LPPoolNd):
     """The p-norm of each window, images of 3 dimensions; see `lp_pool3d`."""
 
     function = F.lp_pool3d
 
 
-@sections_of(_AdaptiveAvgPool)
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+@sections_of(_AdaptiveAvgPoolNd)
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 1 dimension; see `adaptive_avg_pool1d`."""
 
     function = F.adaptive_avg_pool1d
 
 
-@sections_of(_AdaptiveAvgPool)
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+@sections_of(_AdaptiveAvgPoolNd)
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 2 dimensions; see `adaptive_avg_pool2d`."""
 
     function = F.adaptive_avg_pool2d
 
 
-@sections_of(_AdaptiveAvgPool)
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+@sections_of(_AdaptiveAvgPoolNd)
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 3 dimensions; see `adaptive_avg_pool3d`."""
 
     function = F.adaptive_avg_pool3d
 
 
-@sections_of(_AdaptiveMaxPool)
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+@sections_of(_AdaptiveMaxPoolNd)
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 1 dimension; see `adaptive_max_pool1d`."""
 
     function = F.adaptive_max_pool1d
 
 
-@sections_of(_AdaptiveMaxPool)
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+@sections_of(_AdaptiveMaxPoolNd)
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 2 dimensions; see `adaptive_max_pool2d`."""
 
     function = F.adaptive_max_pool2d
 
 
-@sections_of(_AdaptiveMaxPool)
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+@sections_of(_AdaptiveMaxPoolNd)
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 3 dimensions; see `adaptive_max_pool3d`."""
 
     function = F.adaptive_max_pool3d

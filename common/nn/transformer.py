@@ -20,7 +20,7 @@ from common.nn.multi_head import causal_mask
 from common.ops import functional as F
 
 
-def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _get_activation_fn(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function between the two products.
 
     Raises
@@ -33,6 +33,11 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
         raise ArgumentError(f"activation should be relu/gelu, not {given}")
     found: Callable[[Any], Any] = getattr(F, given)
     return found
+
+
+def _get_clones(module: Module, N: int) -> ModuleList:
+    """A list of `N` copies of a module; each has parameters of its own."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 class _Layer(Module):
@@ -68,7 +73,7 @@ class _Layer(Module):
             setattr(self, f"norm{i + 1}", LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype))
         for i in range(norms):
             setattr(self, f"dropout{i + 1}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _around(self, i: int, x: Any, block: Callable[[Any], Any]) -> Any:
         """`x` and what a block makes of it, normalised before the block or after the sum."""
@@ -163,7 +168,7 @@ class _LayerStack(Module):
         if not isinstance(layer, Module):
             raise ArgumentError(f"{type(self).__name__}: expected a layer to copy, got {type(layer).__name__}")
         count = copies(num_layers, type(self).__name__, "num_layers")
-        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(count)])
+        self.layers = _get_clones(layer, count)
         self.num_layers, self.norm = num_layers, norm
 
 

@@ -1,4 +1,4 @@
-"""Helpers of those who write modules: numbers for one dimension or for all, and prefixes of names in states."""
+"""Helpers of those who write modules: numbers for one dimension or for all, their types, prefixes of names."""
 
 from __future__ import annotations
 
@@ -58,3 +58,14 @@ _single = _ntuple(1, "_single")
 _pair = _ntuple(2, "_pair")
 _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
+
+_size_any_t = int | tuple[int, ...]
+_size_1_t = int | tuple[int]
+_size_2_t = int | tuple[int, int]
+_size_3_t = int | tuple[int, int, int]
+_size_any_opt_t = int | None | tuple[int | None, ...]
+_size_2_opt_t = int | None | tuple[int | None, int | None]
+_size_3_opt_t = int | None | tuple[int | None, int | None, int | None]
+_ratio_any_t = float | tuple[float, ...]
+_ratio_2_t = float | tuple[float, float]
+_ratio_3_t = float | tuple[float, float, float]

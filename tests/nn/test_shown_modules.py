@@ -69,6 +69,8 @@ def test_dropout_of_any_kind_is_written_over_its_input(kind):
     tw.manual_seed(5)
     assert kind(0.5)(tw.ones_like(x)).numpy().tobytes() == x.numpy().tobytes()
     assert kind(0.5, inplace=True).eval()(x) is x
+    leaf = tw.ones(2, 5, requires_grad=True)
+    assert tw.nn.functional.dropout(leaf, 0.5, training=False, inplace=True) is leaf
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,12 @@
-"""The loader, and the functions that make batches of samples."""
+"""The loader, what it takes, and the functions that make batches of samples."""
 
 from common.data.collate import default_collate, default_convert
+from common.data.datasets import Dataset, IterableDataset
 from common.data.loader import DataLoader
+from common.data.samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from common.data.worker import get_worker_info
 
-__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+__all__ = [
+    "BatchSampler", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler",
+    "default_collate", "default_convert", "get_worker_info",
+]  # fmt: skip
