@@ -174,7 +174,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "IODescriptor Block Use Value Node Gradient TracingState JITException StaticModule ThroughputBenchmark Benchmark* "
      "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* library ops cpp classes functionalize "
      "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
-     "CompleteArgument* Broadcasting* boolean_dispatch assert_int* FatalError classproperty"),
+     "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage resize_as_* resize resize_as const_data_ptr "

@@ -11,6 +11,7 @@ from common.nn.module_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from common.nn.module_state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from common.nn.writing_modules import _addindent as _addindent
 
 __all__ = [
