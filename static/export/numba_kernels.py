@@ -33,9 +33,14 @@ LIBRARY: dict[str, Any] = {**vars(numba_library), **vars(numba_windows)}
 """Functions that kernels may call."""
 
 
-def form_of(name: str) -> str:
-    """The name in `LIBRARY` of a function whose name may end in numbers, which are operands, too."""
-    return re.sub(r"(_of_windows|_at_maxima)[_\d]+$", r"\1", name)
+def form_of(name: str) -> tuple[str, list[int]]:
+    """The name in `LIBRARY` of a function whose name may end in numbers, and those that become its first operands.
+
+    Those of `put_at_maxima` are operands of the call already.
+    """
+    if found := re.fullmatch(r"(\w+_of_windows)_(\d+)_(\d+)", name):
+        return found[1], [int(found[2]), int(found[3])]
+    return re.sub(r"(_at_maxima)_\d+$", r"\1", name), []
 
 
 class NumbaKernel(NamedTuple):
@@ -224,10 +229,10 @@ class _Kernel:
         meaning = kernels.meaning(name, self.name)
         if isinstance(meaning, MachineFunction):
             kind = next((kind[0] for kind in dtypes if isinstance(kind, list)), None)
-            name = form_of(name)
+            name, numbers = form_of(name)
             own = self.home.from_library(_OF_BOOLS.get(name, name) if kind == _BOOL else name)
             result = {"": None, "word": _INT64, "element": kind}[meaning.result]
-            return ast.Call(ast.Name(own, ast.Load()), nodes, []), result
+            return ast.Call(ast.Name(own, ast.Load()), [*map(ast.Constant, numbers), *nodes], []), result
         return self.scalar(name, meaning, nodes, dtypes)
 
     def scalar(self, name: str, meaning: Callable[..., Any], nodes: list[ast.expr], dtypes: list[Any]) -> Typed:

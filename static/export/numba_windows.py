@@ -183,8 +183,13 @@ def add_places(x, i, w, j, out, to, n, kw, kh, dx, dy, dz, length, rows, down, d
             out[to + r * deeper + t] = total
 
 
-def sums_of_windows(x, i, out, at, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines):
-    """Sums of `rows` rows of `count` windows, from +0.0 on; what is beside the image is left out."""
+def sums_of_windows(
+    step, size, x, i, out, at, across, count, before, line, deep, plane, rows, down, above, high, far, lines
+):
+    """Sums of `rows` rows of `count` windows, from +0.0 on; what is beside the image is left out.
+
+    `step` is from one window of a row to the next, `across` from one of their `size` elements to the next.
+    """
     for r in range(rows):
         for t in range(count):
             out[at + r * count + t] = 0
@@ -192,11 +197,14 @@ def sums_of_windows(x, i, out, at, step, size, count, before, line, deep, plane,
                 for k in range(high):
                     y = r * down - above + k * far
                     if 0 <= y < lines:
-                        for v in range(max(t * step - before, 0), min(t * step - before + size, line)):
-                            out[at + r * count + t] += x[i + z * plane + y * line + v]
+                        for v in range(size):
+                            if 0 <= t * step - before + v * across < line:
+                                out[at + r * count + t] += x[i + z * plane + y * line + t * step - before + v * across]
 
 
-def maxima_of_windows(x, i, out, at, step, size, count, before, line, deep, plane, rows, down, above, high, far, lines):
+def maxima_of_windows(
+    step, size, x, i, out, at, across, count, before, line, deep, plane, rows, down, above, high, far, lines
+):
     """The same for maxima: the first one, or the last NaN."""
     for r in range(rows):
         for t in range(count):
@@ -205,10 +213,11 @@ def maxima_of_windows(x, i, out, at, step, size, count, before, line, deep, plan
                 for k in range(high):
                     y = r * down - above + k * far
                     if 0 <= y < lines:
-                        for v in range(max(t * step - before, 0), min(t * step - before + size, line)):
-                            new = x[i + z * plane + y * line + v]
-                            if new > best or new != new:
-                                best = new
+                        for v in range(size):
+                            if 0 <= t * step - before + v * across < line:
+                                new = x[i + z * plane + y * line + t * step - before + v * across]
+                                if new > best or new != new:
+                                    best = new
             out[at + r * count + t] = best
 
 
