@@ -38,7 +38,7 @@ HERE = {
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "{tw}.utils.dlpack.to_dlpack",
     "get_device": "leave it out: everything is on the CPU",
     "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
-    "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
+    "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
     "frobenius_norm": "x.norm()", "name": "a Python variable", "native_dropout": "dropout",
     "native_norm": "norm",
     **{

@@ -113,6 +113,11 @@ def _of_devices(name: str) -> type:
     return type(name, (), {"__new__": refuse, "apply": classmethod(refuse), "__doc__": says, "__module__": __name__})
 
 
+def _get_stream(device: Any) -> None:
+    """The stream on which a device copies: the CPU has none."""
+    on_cpu(device, "_get_stream")
+
+
 Broadcast, Gather, ReduceAddCoalesced, Scatter = map(
     _of_devices, ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
 )

@@ -6,7 +6,7 @@ Clipping gives every parameter a new gradient, in traced programs too; it writes
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -221,6 +221,18 @@ def unflatten_dense_tensors(flat: Any, tensors: Iterable[Any]) -> tuple[Any, ...
         parts.append(F.reshape(flat[start : start + count], tuple(x.shape)))
         start += count
     return tuple(parts)
+
+
+def take_tensors(tensors: Iterable[Any], size_limit: int) -> Iterator[list[Any]]:
+    """Tensors of one dtype together, at most `size_limit` bytes of them: what is sent at once to other processes."""
+    begun: dict[Any, list[Any]] = {}
+    for x in _listed(tensors):
+        group = begun.setdefault(x.dtype, [])
+        if group and sum(y.nbytes for y in group) + x.nbytes > size_limit:
+            yield group
+            group = begun[x.dtype] = []
+        group.append(x)
+    yield from begun.values()
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:

@@ -47,6 +47,8 @@ def test_modules_below_modules(engine):
     assert importlib.import_module(f"{name}.cuda.amp.grad_scaler").GradScaler is engine.cuda.amp.GradScaler
     writer = importlib.import_module(f"{name}.utils.tensorboard.writer").SummaryWriter
     assert writer is importlib.import_module(f"{name}.utils.tensorboard").SummaryWriter
+    told = importlib.import_module(f"{name}.utils.collect_env").get_pretty_env_info()
+    assert all(word in told for word in ("numpy", "LLVM", "get_num_threads"))
     init = importlib.import_module(f"{name}.nn.init")
     assert init._no_grad_uniform_(engine.empty(2), 3.0, 3.0).tolist() == [3.0, 3.0]
     with pytest.raises(RuntimeError, match="no GPU"):

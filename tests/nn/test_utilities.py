@@ -117,6 +117,15 @@ def test_tensors_as_one_vector_and_back(engine):
 
 
 @ENGINES
+def test_tensors_are_taken_together_up_to_a_size(engine):
+    take = importlib.import_module(f"{engine.__name__}._utils")._take_tensors
+    tensors = [engine.full((n,), n, dtype=engine.float32) for n in (2, 3, 9, 1, 1)]
+    tensors.insert(2, engine.tensor([7, 8]))
+    found = [[x.tolist() for x in group] for group in take(tensors, 20)]
+    assert found == [[[2, 2], [3, 3, 3]], [[9] * 9], [[1], [1]], [[7, 8]]]
+
+
+@ENGINES
 @pytest.mark.parametrize(
     ("start", "end", "step"),
     [(0, 4, 1), (1, 2, 0.5), (-1, 0.75, 0.25), (5, 1, -2), (2, 3, 2), (3, 3, 1), (-0.5, -2, -0.5)],

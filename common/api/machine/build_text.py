@@ -25,6 +25,11 @@ def show() -> str:
     )
 
 
+def get_pretty_env_info() -> str:
+    """What `show` and `parallel_info` tell, as programs write it to their logs."""
+    return f"{show()}\n{parallel_info()}"
+
+
 def parallel_info() -> str:
     """How many threads operations use."""
     import os
