@@ -14,7 +14,7 @@ from common.tensor import boundary
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
     "": ("__config__ functional serialization torch_version", ""),
-    "nn": ("common_types", "nn"),
+    "nn": ("_reduction common_types", "nn"),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
         "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils",
@@ -58,6 +58,7 @@ INNER: dict[str, tuple[str, str]] = {
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
     "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
+    "nn._reduction": ("common.nn.reduction_names", "get_enum legacy_get_enum legacy_get_string"),
     "nn.common_types": (
         "common.nn.writing_modules",
         "_ratio_2_t _ratio_3_t _ratio_any_t _size_1_t _size_2_opt_t _size_2_t _size_3_opt_t _size_3_t _size_any_opt_t "

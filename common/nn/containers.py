@@ -135,7 +135,7 @@ class ModuleList(_InOrder):
 
     Parameters
     ----------
-    modules : the modules in order.
+    modules : the modules in order; None for none.
 
     Raises
     ------
@@ -149,9 +149,9 @@ class ModuleList(_InOrder):
     ('2.bias', 3)
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend([] if modules is None else modules)
 
     def _shown_children(self) -> list[str]:
         """Equal neighbours are shown once, with their number."""

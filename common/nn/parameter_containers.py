@@ -90,7 +90,7 @@ class ParameterList(Module):
 
     Parameters
     ----------
-    values : the parameters in order; tensors become parameters.
+    values : the parameters in order, or None; tensors become parameters.
 
     Examples
     --------
@@ -100,9 +100,9 @@ class ParameterList(Module):
     ['0']
     """
 
-    def __init__(self, values: Iterable[Any] = ()) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
-        self.extend(values)
+        self.extend([] if values is None else values)
 
     def append(self, value: Any) -> ParameterList:
         """Add a parameter at the end."""

@@ -11,9 +11,11 @@ __all__ = list(surface.NN_FUNCTIONS)
 _FUNCTIONS = {name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}
 
 
-def _gradients(names: object) -> dict[str, ModuleType]:
-    """Gradients of convolutions, a module that PyTorch has here too."""
-    return {"grad": importlib.import_module("dynamic.nn.grad")}
+def _modules(names: dict[str, str]) -> dict[str, ModuleType]:
+    """Modules that PyTorch has here too: gradients of convolutions, numbers of reductions."""
+    return {name: importlib.import_module(f"dynamic.nn.{own}") for name, own in names.items()}
 
 
-__getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS), (_gradients, {"grad": None}))
+__getattr__, __dir__ = surface.on_demand(
+    globals(), (bind, _FUNCTIONS), (_modules, {"grad": "grad", "_Reduction": "_reduction"})
+)

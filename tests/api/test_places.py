@@ -49,6 +49,12 @@ def test_modules_below_modules(engine):
     assert writer is importlib.import_module(f"{name}.utils.tensorboard").SummaryWriter
     told = importlib.import_module(f"{name}.utils.collect_env").get_pretty_env_info()
     assert all(word in told for word in ("numpy", "LLVM", "get_num_threads"))
+    numbers = engine.nn.functional._Reduction
+    assert numbers is importlib.import_module(f"{name}.nn._reduction")
+    assert [numbers.get_enum(word) for word in ("none", "mean", "sum")] == [0, 1, 2]
+    assert (numbers.legacy_get_string(False, None), numbers.legacy_get_enum(None, False)) == ("sum", 0)
+    with pytest.raises(RuntimeError, match="not a valid value for reduction"):
+        numbers.get_enum("most")
     init = importlib.import_module(f"{name}.nn.init")
     assert init._no_grad_uniform_(engine.empty(2), 3.0, 3.0).tolist() == [3.0, 3.0]
     with pytest.raises(RuntimeError, match="no GPU"):

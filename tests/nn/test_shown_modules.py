@@ -37,7 +37,8 @@ def test_every_kind_prints_what_it_was_made_of():
         "\n)": nn.MultiheadAttention(4, 2),
         "ModuleList(\n  (0-1): 2 x Tanh()\n  (2): ReLU()\n  (3): Tanh()\n)":
             nn.ModuleList([nn.Tanh(), nn.Tanh(), nn.ReLU(), nn.Tanh()]),
-        "ModuleList()": nn.ModuleList(),
+        "ModuleList()": nn.ModuleList(None),
+        "ParameterList()": nn.ParameterList(None),
         "ParameterList(\n    (0): Parameter containing: [float32 of size 2x3]\n"
         "    (1): Parameter containing: [float32 of size 3]\n)":
             nn.ParameterList([tw.zeros(2, 3), tw.zeros(3)]),

@@ -220,6 +220,16 @@ def test_lists_of_numbers_stand_for_the_equation_of_einsum(engine):
         engine.einsum([x, y], [0, 1])
 
 
+@pytest.mark.parametrize("engine", [dynamic, static])
+@pytest.mark.parametrize("equation", ["bhd,bmd->bhmd", "i,jk->kij", "abc,abd->adc", "ik,jk->ji", "ab,cd,ae->cbade"])
+def test_results_of_einsum_lie_in_their_order(engine, equation):
+    rng = np.random.default_rng(58)
+    given = [ints(rng, *["abcdehijkm".index(x) + 2 for x in term]) for term in equation.split("->")[0].split(",")]
+    flat = engine.function(lambda *given: engine.einsum(equation, *given).view(-1))
+    for result in (engine.einsum(equation, *map(engine.tensor, given)).view(-1), flat(*given)):
+        assert_same(result.numpy(), np.einsum(equation, *given).ravel())
+
+
 def test_einsum_contracts_from_left_to_right():
     """The order of contraction is part of the definition: the bits are those of the products written out."""
     rng = np.random.default_rng(57)

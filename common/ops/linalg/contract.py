@@ -12,6 +12,7 @@ from typing import Any
 from common.core.dispatch import apply
 from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.core.int_arguments import integers, normalize_dim, number
+from common.core.op import REGISTRY
 from common.core.sizes import same
 from common.core.spec import numel
 from common.evaluate.specialise import remembered
@@ -22,7 +23,9 @@ from common.ops.shape.view import permute_, reshape
 Labels = tuple[Any, ...]
 
 
-def contract(a: Any, la: Labels, b: Any, lb: Labels, keep: Collection[Any]) -> tuple[Any, Labels]:
+def contract(
+    a: Any, la: Labels, b: Any, lb: Labels, keep: Collection[Any], output: Labels = ()
+) -> tuple[Any, Labels]:
     """Multiply two operands and sum over the dimensions that nothing else needs.
 
     Parameters
@@ -31,6 +34,8 @@ def contract(a: Any, la: Labels, b: Any, lb: Labels, keep: Collection[Any]) -> t
         size of 1.
     la, lb : labels.
     keep : labels that the result, or an operand that comes later, has.
+    output : the order in which the dimensions are wanted. So they lie in memory, as in PyTorch, unless a product of
+        matrices has them in another one.
 
     Returns
     -------
@@ -47,8 +52,13 @@ def contract(a: Any, la: Labels, b: Any, lb: Labels, keep: Collection[Any]) -> t
     right = tuple(x for x in lb if x not in la)
     sizes = {**dict(zip(lb, b.shape, strict=True)), **dict(zip(la, a.shape, strict=True))}
     if not inner or (batch and not left and not right):
-        product = _aligned(a, la, (*la, *right), sizes) * _aligned(b, lb, (*la, *right), sizes)
-        return _sum_but(product, (*la, *right), keep)
+        labels = *la, *right
+        product = _aligned(a, la, labels, sizes) * _aligned(b, lb, labels, sizes)
+        if {*labels} == {*output}:
+            return product if labels == output else REGISTRY["clone"](ordered(product, labels, output)), output
+        return _sum_but(product, labels, keep)
+    if left and (*batch, *right, *left) == output:
+        a, la, left, b, lb, right = b, lb, right, a, la, left
     # a transposition that the operand's own order of dimensions amounts to costs nothing as a flag of gemm
     trans_a, trans_b = la == (*batch, *inner, *left), lb == (*batch, *right, *inner)
     first = (*batch, *inner, *left) if trans_a else (*batch, *left, *inner)

@@ -69,7 +69,8 @@ def einsum(equation: str, *tensors: Any) -> Any:
     total, labels = single[0]
     for position, (x, other) in enumerate(single[1:], 1):
         needed = {*output, *(label for _, later in single[position + 1 :] for label in later)}
-        total, labels = contract(total, labels, x, other, needed)
+        wanted = output if position == len(single) - 1 else ()
+        total, labels = contract(total, labels, x, other, needed, wanted)
     gone = tuple(i for i, label in enumerate(labels) if label not in output)
     if gone:
         total = sum_(total, dim=gone, keepdim=False)

@@ -31,7 +31,7 @@ from common.ops.reduce.scans import cummax_, cumsum_
 from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
 from common.ops.shape.view import permute, reshape, transpose, unsqueeze
-from common.ops.sort.sorting import argsort_, ordered, sort
+from common.ops.sort.sorting import argsort_, back_in_order, sort
 from common.tensor.create import lift
 
 
@@ -206,10 +206,10 @@ def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, keepdim: bool) 
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
         return values_and_indices(name.lower(), reshaped(x, (), node_name), reshape(index, ()))
-    index = transpose(index, axis, rows.ndim - 1)
+    index = back_in_order(index, axis)
     values = taken(x, index, axis, keepdim, node_name)
     index = index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    return values_and_indices(name.lower(), values, ordered(index))
+    return values_and_indices(name.lower(), values, index)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -11,7 +11,7 @@ from common.core.aliases import accept_numpy_names
 from common.core.dtypes import float32, int32, int64, promote, refuse
 from common.core.errors import ArgumentError, EmptyError, ShapeError
 from common.core.int_arguments import flag, integer, normalize_dim
-from common.core.op import NativeCall, Op
+from common.core.op import REGISTRY, NativeCall, Op
 from common.core.return_types import values_and_indices
 from common.core.sizes import same
 from common.core.spec import Spec, numel
@@ -22,10 +22,8 @@ from common.ops.index.gather import gather_
 from common.ops.index.taken import taken
 from common.ops.index.written_values import of_dtype
 from common.ops.math.cast import to
-from common.ops.shape.memory_order import contiguous
 from common.ops.shape.slices import narrow, select
 from common.ops.shape.view import reshape, transpose
-from common.tensor.base import TensorBase
 from common.tensor.create import lift
 
 
@@ -140,9 +138,9 @@ def _swapped(x: Any, axis: int) -> Any:
     return x if axis >= x.ndim - 1 else transpose(x, axis, -1)
 
 
-def ordered(places: Any) -> Any:
-    """Positions that lie in C order, as in PyTorch: `view` takes them."""
-    return contiguous(places) if isinstance(places, TensorBase) else places
+def back_in_order(places: Any, axis: int) -> Any:
+    """Positions along the last dimension along `axis`; they lie in C order, as in PyTorch: `view` takes them."""
+    return places if axis >= places.ndim - 1 else REGISTRY["clone"](_swapped(places, axis))
 
 
 @accept_numpy_names
@@ -169,7 +167,7 @@ def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = Fals
 
 def _order(x: Any, dim: int, descending: bool, name: str) -> tuple[Any, int]:
     rows, axis = _along(x, dim, name)
-    order = ordered(_swapped(argsort_(rows, descending=bool(descending)), axis))
+    order = back_in_order(argsort_(rows, descending=bool(descending)), axis)
     return order if x.ndim else reshape(order, ()), axis
 
 
@@ -259,7 +257,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     if not few:
         order = argsort_(gather_(rows, places, dim=rows.ndim - 1), descending=bool(largest))
         places = gather_(places, order, dim=rows.ndim - 1)
-    places = ordered(_swapped(places, axis))
+    places = back_in_order(places, axis)
     if x.ndim == 0 and k == 1:
         return values_and_indices("topk", reshaped(x, (), "TopkBackward0"), reshape(places, ()))
     return _taken("topk", x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
@@ -294,7 +292,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         return values_and_indices("kthvalue", reshaped(x, (), "KthvalueBackward0"), indices)
     index = narrow(indices, axis, k - 1, 1)
     values = taken(x, index, axis, keepdim, "KthvalueBackward0")
-    return values_and_indices("kthvalue", values, ordered(index if keepdim else select(index, axis, 0)))
+    return values_and_indices("kthvalue", values, REGISTRY["clone"](index if keepdim else select(index, axis, 0)))
 
 
 def searchsorted(
