@@ -13,6 +13,9 @@ from common.autograd.view_histories import require_writable
 from common.core import mode
 from common.core.devices import STRIDED, on_cpu
 from common.core.errors import ArgumentError, DTypeError, GradientError, NotDefinedError, ShapeError
+from common.core.int_arguments import is_whole_number
+from common.core.size_tuples import Size
+from common.core.sizes import Dim
 from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
@@ -202,9 +205,9 @@ def constructed(args: tuple[Any, ...], dtype: Any) -> Any:
     """
     if not args:
         return lift(creation.zeros(0, dtype=dtype))
-    if len(args) > 1 or isinstance(args[0], (int, np.integer)) or type(args[0]).__name__ == "Size":
+    data = args[0]
+    if len(args) > 1 or isinstance(data, (int, np.integer, Dim)) or is_whole_number(data) or type(data) is Size:
         return lift(creation.zeros(*args, dtype=dtype))
-    (data,) = args
     if isinstance(data, TensorBase):
         return data.detach().to(dtype)
     return lift(to_array(data, dtype))

@@ -77,6 +77,19 @@ def test_the_ways_of_to(tw):
 
 
 @engines
+def test_sizes_of_arguments_are_sizes_for_the_classes_of_types(tw):
+    def made(x, n):
+        rows, columns = x.size(0), x.size(1)
+        return tw.FloatTensor(rows) + 1, tw.LongTensor(n), x.new(columns).fill_(2), tw.DoubleTensor(rows, columns)
+
+    for sizes in ((3, 4), (5, 4), (2, 7)):
+        x = tw.ones(sizes)
+        for found, expected in zip(tw.function(made)(x, 6), made(x, 6), strict=True):
+            assert (found.tolist(), found.dtype) == (expected.tolist(), expected.dtype)
+        assert [y.ndim for y in made(x, 6)] == [1, 1, 1, 2]
+
+
+@engines
 def test_types_and_memory(tw):
     x = tw.ones(2, 3)
     for name, dtype in {"int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "long": "int64"}.items():
