@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from common.core.polynomials import Atom, Guard, Terms, add, divide, evaluate, multiply
+from common.core.size_bits import Bits
 from common.core.switching import Change, switching
 
 
@@ -32,7 +33,7 @@ def _size(x: Any) -> Any:
     return int(x) if isinstance(x, (np.integer, np.ndarray)) and x.ndim == 0 and x.dtype.kind in "iu" else x
 
 
-class Dim:
+class Dim(Bits):
     """A size that is known only per call; see the module's docstring.
 
     Arithmetic with ints and other Dims stays symbolic. ``int(d)``, ``range(d)`` and comparisons record a
@@ -173,8 +174,6 @@ class Dim:
 
     def __index__(self) -> int:
         return self.scope.concrete(self)
-
-    __int__ = __index__
 
     def __float__(self) -> float:
         return float(self.__index__())

@@ -142,6 +142,8 @@ def _dtypes(data: Any) -> set[np.dtype]:
         return set().union(*map(_dtypes, data))
     if isinstance(data, (bool, int, float)) and not isinstance(data, np.generic):
         return {np.dtype(bool) if isinstance(data, bool) else int64 if isinstance(data, int) else default_float()}
+    if isinstance(data, Dim):
+        return {int64}
     return {data.dtype.newbyteorder("=")} if hasattr(data, "dtype") else set()
 
 
