@@ -2,6 +2,8 @@
 
 from common.core.return_types import KINDS, kind
 
+__all__: list[str] = []
+
 
 def __getattr__(name: str) -> type:
     return kind(__name__, name)

@@ -234,14 +234,27 @@ def test_a_bias_makes_no_product_larger(rows, bias):
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
 @pytest.mark.parametrize("number", [-1, 300, 2**40 + 3])
-def test_numbers_beyond_a_dtype_wrap_in_both_engines(number, dtype):
-    def f(tw, x, n):
-        return x * number, tw.clamp_max(x, number), tw.where(x > 0, x, number), x + n, tw.pad(x, (1, 0), value=number)
+def test_numbers_beyond_a_dtype_wrap_in_arithmetic_and_are_refused_elsewhere(number, dtype):
+    def wrapped(tw, x, n):
+        return x * number, x + n
 
+    held = {
+        "clamp": lambda tw, x: tw.clamp(x, max=number),
+        "where": lambda tw, x: tw.where(x > 0, x, number),
+        "pad": lambda tw, x: tw.pad(x, (1, 0), value=number),
+    }
     x = np.array([0, 1, 3], dtype)
-    eager = dynamic.function(lambda x, n: f(dynamic, x, n))(x, number)
-    compiled = static.function(lambda x, n: f(static, x, n))(x, number)
+    eager = dynamic.function(lambda x, n: wrapped(dynamic, x, n))(x, number)
+    compiled = static.function(lambda x, n: wrapped(static, x, n))(x, number)
     assert_all_same_bits(compiled, [y.payload for y in eager], "numbers")
+    for name, f in held.items():
+        calls = lambda f=f: f(dynamic, dynamic.tensor(x)), lambda f=f: static.function(lambda x: f(static, x))(x)
+        if number <= np.iinfo(dtype).max:
+            assert_all_same_bits(calls[1](), calls[0]().payload, name)
+            continue
+        for call in calls:
+            with pytest.raises(ArgumentError, match=f"{name}.*without overflow"):
+                call()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

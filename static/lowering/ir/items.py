@@ -24,8 +24,10 @@ Sizes = tuple[Any, ...]
 ONE_OF_ROW = "one of row"
 """The function of a map whose second operand is an index per row: there is its first operand, elsewhere 0."""
 
-REPEATED = 16
-"""Rows that read the same elements, from which on a copy of these pays that lies side by side."""
+REPEATED, MANY = 16, 4096
+"""Rows that read the same elements, and elements of a loop over them, from which on a copy of these pays that lies
+side by side.
+"""
 
 
 def is_literal(value: Any, number: int) -> bool:
@@ -294,7 +296,7 @@ def is_read_in_steps(layout: Layout, shape: Sizes) -> bool:
     if not layout.shape or isinstance(layout.root, Const) or hint(layout.strides[-1]) in (0, 1):
         return False
     own, rows = hint(numel(layout.shape)), hint(numel(shape))
-    return hint(shape[-1]) >= LANES // 2 and same(layout.shape[-1], shape[-1]) and rows >= REPEATED * own
+    return hint(shape[-1]) >= LANES // 2 and same(layout.shape[-1], shape[-1]) and rows >= max(REPEATED * own, MANY)
 
 
 def make_access(buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:

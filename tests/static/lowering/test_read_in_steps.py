@@ -26,10 +26,10 @@ def apart(x):
 
 
 PROGRAMS = {
-    "overlaps": (overlaps, [(40, 4), (3, 4), (0, 4), (17, 4)]),
-    "apart": (apart, [(2, 40, 3), (5, 9, 3), (0, 20, 3), (2, 0, 3)]),
-    "backwards": (lambda x: x.flip(0) * x[:, None, 0], [(40, 40), (1, 1)]),
-    "sums": (lambda x: (x[:, None, 0] * x[None, :, 1]).exp().sum(1), [(50, 2), (1, 2)]),
+    "overlaps": (overlaps, [(70, 4), (3, 4), (0, 4), (17, 4)]),
+    "apart": (apart, [(3, 40, 3), (5, 9, 3), (0, 20, 3), (2, 0, 3)]),
+    "backwards": (lambda x: x.flip(0) * x[:, None, 0], [(70, 70), (1, 1)]),
+    "sums": (lambda x: (x[:, None, 0] * x[None, :, 1]).exp().sum(1), [(70, 2), (1, 2)]),
     "turned": (lambda x: x.T[0] * x.T[:, :, None] + x[:, 1], [(30, 30), (20, 20)]),
 }
 
@@ -46,7 +46,7 @@ def test_columns_that_rows_share_have_the_same_bits_in_all_ways(name):
 
 
 def test_pairs_of_boxes_read_no_element_in_steps():
-    b = RNG.integers(0, 9, (50, 4)).astype(np.float32)
+    b = RNG.integers(0, 9, (70, 4)).astype(np.float32)
     f = tw.function(overlaps)
     low, high = b[:, :2], b[:, :2] + b[:, 2:]
     shared = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
