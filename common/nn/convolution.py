@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from common.core.devices import on_cpu
@@ -16,7 +15,7 @@ from common.nn.reset import reset_parameters
 from common.ops.image.geometry import per_dimension
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
-_CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
 
 
 class _ConvNd(Module):
@@ -143,7 +142,7 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        convolve = _CONVOLUTIONS[len(self.kernel_size) - 1]
+        convolve = getattr(F, _CONVOLUTIONS[len(self.kernel_size) - 1])
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
@@ -174,7 +173,7 @@ class _ConvTransposeNd(_ConvNd):
     ArgumentError : groups that do not divide the channels, or another `padding_mode`.
     """
 
-    function: Callable[..., Any]
+    function: str
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -197,7 +196,7 @@ class _ConvTransposeNd(_ConvNd):
         DTypeError : another dtype than the weight's.
         """
         more = self.output_padding if output_size is None else self._more(input, output_size)
-        return type(self).function(
+        return getattr(F, self.function)(
             input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
         )
 
@@ -251,18 +250,18 @@ class Conv3d(_Conv):
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of images of 1 dimension, see `conv_transpose1d`."""
 
-    rank, function = 1, F.conv_transpose1d
+    rank, function = 1, "conv_transpose1d"
 
 
 @sections_of(_ConvTransposeNd)
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of images of 2 dimensions, see `conv_transpose2d`."""
 
-    rank, function = 2, F.conv_transpose2d
+    rank, function = 2, "conv_transpose2d"
 
 
 @sections_of(_ConvTransposeNd)
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of images of 3 dimensions, see `conv_transpose3d`."""
 
-    rank, function = 3, F.conv_transpose3d
+    rank, function = 3, "conv_transpose3d"

@@ -48,7 +48,7 @@ class _FractionalMaxPool(_Pooling):
         ------
         ShapeError : windows that do not fit.
         """
-        return type(self).function(
+        return getattr(F, self.function)(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
 
@@ -57,11 +57,11 @@ class _FractionalMaxPool(_Pooling):
 class FractionalMaxPool2d(_FractionalMaxPool):
     """The maxima of windows whose places are drawn, images of 2 dimensions; see `fractional_max_pool2d`."""
 
-    function = F.fractional_max_pool2d
+    function = "fractional_max_pool2d"
 
 
 @sections_of(_FractionalMaxPool)
 class FractionalMaxPool3d(_FractionalMaxPool):
     """The maxima of windows whose places are drawn, images of 3 dimensions; see `fractional_max_pool3d`."""
 
-    function = F.fractional_max_pool3d
+    function = "fractional_max_pool3d"

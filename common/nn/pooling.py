@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from common.core.docstrings import sections_of
@@ -14,7 +13,7 @@ class _Pooling(Module):
     """A function of images with arguments that it keeps; its text names those in `shown`."""
 
     shown: tuple[str, ...] = ()
-    function: Callable[..., Any]
+    function: str
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -53,7 +52,7 @@ class _MaxPoolNd(_Pooling):
         ShapeError : an image without elements, or smaller than a window.
         ArgumentError : arguments of windows that the function refuses.
         """
-        return type(self).function(
+        return getattr(F, self.function)(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
 
@@ -87,7 +86,7 @@ class _MaxUnpoolNd(_Pooling):
         ArgumentError : an `output_size` that the pooling does not come from.
         IndexRangeError : an index outside the result.
         """
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self.function)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _AvgPoolNd(_Pooling):
@@ -122,7 +121,7 @@ class _AvgPoolNd(_Pooling):
         ShapeError : an image without elements, or smaller than a window.
         ArgumentError : arguments of windows that the function refuses.
         """
-        return type(self).function(
+        return getattr(F, self.function)(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )  # fmt: skip
@@ -153,7 +152,7 @@ class _LPPoolNd(_Pooling):
         ShapeError : an image without elements, or smaller than a window.
         ArgumentError : arguments of windows that the function refuses.
         """
-        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self.function)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class _AdaptiveAvgPoolNd(_Pooling):
@@ -178,7 +177,7 @@ class _AdaptiveAvgPoolNd(_Pooling):
         ShapeError : an image without elements.
         ArgumentError : another `output_size`.
         """
-        return type(self).function(input, self.output_size)
+        return getattr(F, self.function)(input, self.output_size)
 
 
 class _AdaptiveMaxPoolNd(_Pooling):
@@ -204,35 +203,35 @@ class _AdaptiveMaxPoolNd(_Pooling):
         ShapeError : an image without elements.
         ArgumentError : another `output_size`.
         """
-        return type(self).function(input, self.output_size, self.return_indices)
+        return getattr(F, self.function)(input, self.output_size, self.return_indices)
 
 
 @sections_of(_MaxPoolNd)
 class MaxPool1d(_MaxPoolNd):
     """The maximum of each window, images of 1 dimension; see `max_pool1d`."""
 
-    function = F.max_pool1d
+    function = "max_pool1d"
 
 
 @sections_of(_MaxPoolNd)
 class MaxPool2d(_MaxPoolNd):
     """The maximum of each window, images of 2 dimensions; see `max_pool2d`."""
 
-    function = F.max_pool2d
+    function = "max_pool2d"
 
 
 @sections_of(_MaxPoolNd)
 class MaxPool3d(_MaxPoolNd):
     """The maximum of each window, images of 3 dimensions; see `max_pool3d`."""
 
-    function = F.max_pool3d
+    function = "max_pool3d"
 
 
 @sections_of(_MaxUnpoolNd)
 class MaxUnpool1d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 1 dimension; see `max_unpool1d`."""
 
-    function = F.max_unpool1d
+    function = "max_unpool1d"
     rank = 1
 
 
@@ -240,7 +239,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 class MaxUnpool2d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 2 dimensions; see `max_unpool2d`."""
 
-    function = F.max_unpool2d
+    function = "max_unpool2d"
     rank = 2
 
 
@@ -248,7 +247,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of max pooling, images of 3 dimensions; see `max_unpool3d`."""
 
-    function = F.max_unpool3d
+    function = "max_unpool3d"
     rank = 3
 
 
@@ -256,7 +255,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class AvgPool1d(_AvgPoolNd):
     """The mean of each window, images of 1 dimension; see `avg_pool1d`."""
 
-    function = F.avg_pool1d
+    function = "avg_pool1d"
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -275,77 +274,77 @@ class AvgPool1d(_AvgPoolNd):
 class AvgPool2d(_AvgPoolNd):
     """The mean of each window, images of 2 dimensions; see `avg_pool2d`."""
 
-    function = F.avg_pool2d
+    function = "avg_pool2d"
 
 
 @sections_of(_AvgPoolNd)
 class AvgPool3d(_AvgPoolNd):
     """The mean of each window, images of 3 dimensions; see `avg_pool3d`."""
 
-    function = F.avg_pool3d
+    function = "avg_pool3d"
 
 
 @sections_of(_LPPoolNd)
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window, images of 1 dimension; see `lp_pool1d`."""
 
-    function = F.lp_pool1d
+    function = "lp_pool1d"
 
 
 @sections_of(_LPPoolNd)
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window, images of 2 dimensions; see `lp_pool2d`."""
 
-    function = F.lp_pool2d
+    function = "lp_pool2d"
 
 
 @sections_of(_LPPoolNd)
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window, images of 3 dimensions; see `lp_pool3d`."""
 
-    function = F.lp_pool3d
+    function = "lp_pool3d"
 
 
 @sections_of(_AdaptiveAvgPoolNd)
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 1 dimension; see `adaptive_avg_pool1d`."""
 
-    function = F.adaptive_avg_pool1d
+    function = "adaptive_avg_pool1d"
 
 
 @sections_of(_AdaptiveAvgPoolNd)
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 2 dimensions; see `adaptive_avg_pool2d`."""
 
-    function = F.adaptive_avg_pool2d
+    function = "adaptive_avg_pool2d"
 
 
 @sections_of(_AdaptiveAvgPoolNd)
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The means of as many windows as are wanted, images of 3 dimensions; see `adaptive_avg_pool3d`."""
 
-    function = F.adaptive_avg_pool3d
+    function = "adaptive_avg_pool3d"
 
 
 @sections_of(_AdaptiveMaxPoolNd)
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 1 dimension; see `adaptive_max_pool1d`."""
 
-    function = F.adaptive_max_pool1d
+    function = "adaptive_max_pool1d"
 
 
 @sections_of(_AdaptiveMaxPoolNd)
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 2 dimensions; see `adaptive_max_pool2d`."""
 
-    function = F.adaptive_max_pool2d
+    function = "adaptive_max_pool2d"
 
 
 @sections_of(_AdaptiveMaxPoolNd)
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The maxima of as many windows as are wanted, images of 3 dimensions; see `adaptive_max_pool3d`."""
 
-    function = F.adaptive_max_pool3d
+    function = "adaptive_max_pool3d"
 
 
 class Unfold(_Pooling):

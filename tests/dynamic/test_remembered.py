@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -13,6 +15,7 @@ from benchmarks.ops_calls import CALLS
 from common.core.tree import flatten
 from dynamic.eager import remembered
 from tests.bits import assert_all_same_bits
+from tests.conftest import ROOT
 from tests.helpers.cases import CASES, DATA_DEPENDENT
 from tests.helpers.proofs import core, no, share
 from tests.helpers.wrapped import wrap
@@ -219,6 +222,26 @@ def test_modules_remember_their_functions(monkeypatch):
         assert made, module
         assert all(made), module
         assert_all_same_bits([first.detach().numpy()], [last.detach().numpy()], str(module))
+
+
+FIRST = """
+import static
+import dynamic
+from dynamic.eager import remembered
+
+learn, made = remembered._learnt, []
+remembered._learnt = lambda *given: made.append(learn(*given)) or made[-1]
+nn, x = dynamic.nn, dynamic.ones(2, 4, 6, 6)
+for module in (nn.Conv2d(4, 3, 3), nn.ConvTranspose2d(4, 3, 3), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d((4, 4))):
+    made.clear()
+    for _ in range(remembered.OFTEN):
+        module(x)
+    assert made and all(made), module
+"""
+
+
+def test_modules_remember_their_functions_where_static_is_imported_first():
+    subprocess.run([sys.executable, "-c", FIRST], check=True, cwd=ROOT)
 
 
 def test_operators_of_several_ops_are_remembered(monkeypatch):
