@@ -112,3 +112,13 @@ def divide(a: Terms, b: Terms) -> Terms | None:
             return None
         out.append((tuple(rest), ca // cb))
     return tuple(sorted(out, key=repr))
+
+
+def is_plain(terms: Terms) -> bool:
+    """Whether a polynomial is one dimension of one input, and nothing else."""
+    return len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1
+
+
+def constant_of(terms: Terms) -> int:
+    """The value of a polynomial without dimensions."""
+    return sum(coefficient for _, coefficient in terms)

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.polynomials import Atom, Guard, Terms, add, divide, evaluate, multiply
-from common.core.size_bits import Bits
+from common.core.polynomials import Atom, Guard, Terms, add, constant_of, divide, evaluate, is_plain, multiply
 from common.core.switching import Change, switching
 
 
@@ -33,7 +32,7 @@ def _size(x: Any) -> Any:
     return int(x) if isinstance(x, (np.integer, np.ndarray)) and x.ndim == 0 and x.dtype.kind in "iu" else x
 
 
-class Dim(Bits):
+class Dim:
     """A size that is known only per call; see the module's docstring.
 
     Arithmetic with ints and other Dims stays symbolic. ``int(d)``, ``range(d)`` and comparisons record a
@@ -175,6 +174,11 @@ class Dim(Bits):
     def __index__(self) -> int:
         return self.scope.concrete(self)
 
+    __int__ = __index__
+
+    def __invert__(self) -> int:
+        return ~int(self)
+
     def __float__(self) -> float:
         return float(self.__index__())
 
@@ -199,25 +203,22 @@ class Dim(Bits):
         return str(self.hint)
 
 
+def _of_bits(operator: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Dim, Any], Any]:
+    """An operator of bits, which gives a number: the trace holds for this size."""
+    order = slice(None, None, -1 if swapped else 1)
+    return lambda *two: operator(*map(int, two[order])) if isinstance(two[1], (Dim, int)) else NotImplemented
+
+
+for _name, _operator in {"and": op.and_, "or": op.or_, "xor": op.xor, "lshift": op.lshift, "rshift": op.rshift}.items():
+    setattr(Dim, f"__{_name}__", _of_bits(_operator, False))
+    setattr(Dim, f"__r{_name}__", _of_bits(_operator, True))
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": op.add, "subtract": op.sub, "multiply": op.mul, "divide": op.truediv, "floor_divide": op.floordiv,
     "remainder": op.mod, "power": op.pow, "negative": op.neg, "positive": op.pos, "absolute": abs, "maximum": max,
     "minimum": min, "equal": op.eq, "not_equal": op.ne, "less": op.lt, "less_equal": op.le, "greater": op.gt,
     "greater_equal": op.ge}  # fmt: skip
 _NUMBERS = (Dim, int, float, np.generic)
-
-
-def _is_plain(terms: Terms) -> bool:
-    """Whether a polynomial is one dimension of one input, and nothing else."""
-    return len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1
-
-
-def _number(terms: Terms) -> int:
-    """The value of a polynomial without dimensions."""
-    return sum(coefficient for _, coefficient in terms)
-
-
-_ONE: Terms = (((), 1),)
 
 
 class DimScope:
@@ -266,14 +267,14 @@ class DimScope:
         """
         terms = self.canonical(dim.terms)
         if not any(atoms for atoms, _ in terms):
-            return _number(terms)
-        return 1 if dim.hint == 1 and self.decide("==", dim.terms, _ONE, True) else dim
+            return constant_of(terms)
+        return 1 if dim.hint == 1 and self.decide("==", dim.terms, _terms(1), True) else dim
 
     def known(self, x: Any) -> Any:
         """An attribute with numbers in place of sizes that are known by now; itself if there are none."""
         if isinstance(x, Dim):
             terms = self.canonical(x.terms)
-            return x if any(atoms for atoms, _ in terms) else _number(terms)
+            return x if any(atoms for atoms, _ in terms) else constant_of(terms)
         if not isinstance(x, tuple) or not (self.renamed or self._numbers):
             return x
         found = tuple([self.known(part) if isinstance(part, (tuple, Dim)) else part for part in x])
@@ -282,21 +283,21 @@ class DimScope:
     def unify(self, left: Terms, right: Terms) -> None:
         """Two plain dimensions that a guard keeps equal are one from here on; what equals a number is that number."""
         a, b = self.canonical(left), self.canonical(right)
-        if not _is_plain(b):
+        if not is_plain(b):
             a, b = b, a
         if a == b:
             return
         if not any(atoms for atoms, _ in a):
-            self._fix(b, _number(a))
+            self._fix(b, constant_of(a))
         elif not any(atoms for atoms, _ in b):
-            self._fix(a, _number(b))
-        elif _is_plain(a) and _is_plain(b):
+            self._fix(a, constant_of(b))
+        elif is_plain(a) and is_plain(b):
             self.rename(b[0][0][0], a[0][0][0])
 
     def _fix(self, terms: Terms, number: int) -> None:
         """A polynomial has a value: so has its only dimension, if it is ``a * n + b``."""
         rest = [term for term in terms if term[0]]
-        ((atom, *more), factor), value = rest[0], number - _number(tuple(term for term in terms if not term[0]))
+        ((atom, *more), factor), value = rest[0], number - constant_of(tuple(term for term in terms if not term[0]))
         if len(rest) == 1 and not more and value % factor == 0:
             self.rename(atom, value // factor)
         elif self.canonical(terms) == terms:
