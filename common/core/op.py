@@ -38,15 +38,30 @@ class Registry(dict[str, "Op"]):
     Attributes
     ----------
     homes : name -> the module that registers the op; what is not in it is found once something has registered it.
+    families : stem -> the module whose `op_of` makes the ops of that stem, such as ``cat3``, and their largest number.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.homes: dict[str, str] = {}
+        self.families: dict[str, tuple[str, int]] = {}
+
+    def _relative(self, name: object) -> tuple[str, int] | None:
+        """The family of an op that is one of many, and its number."""
+        if not isinstance(name, str):
+            return None
+        stem = name.rstrip("0123456789")
+        _, most = self.families.get(stem, ("", 0))
+        digits = name[len(stem) :]
+        if not most or not digits or digits[0] == "0" or len(digits) > len(str(most)) or int(digits) > most:
+            return None
+        return stem, int(digits)
 
     def __missing__(self, name: str) -> Op:
         if name in self.homes:
             import_module(self.homes[name])
+        elif relative := self._relative(name):
+            import_module(self.families[relative[0]][0]).op_of(*relative)
         if not super().__contains__(name):  # `self[name]` would come back here
             raise KeyError(name)
         return super().__getitem__(name)
@@ -58,7 +73,7 @@ class Registry(dict[str, "Op"]):
         return self[name]
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self.homes
+        return super().__contains__(name) or name in self.homes or self._relative(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.load())

@@ -33,6 +33,13 @@ for _name, _words in CONTENTS.items():
     _functions, _, _ops = _words.partition("|")
     _HOMES.update(dict.fromkeys(_functions.split(), f"{ops.__name__}.{_name}"))
     REGISTRY.homes.update(dict.fromkeys(_ops.split(), f"{ops.__name__}.{_name}"))
+for _stems, _name, _most in (
+    ("cat stack", "shape.cat", 32),
+    ("split slices unbind", "shape.split", 1 << 20),
+    ("index_get index_put_zeros index_add index_set index_mul index_max index_min index_clear index_last",
+     "index.coordinates", 64),
+):  # fmt: skip
+    REGISTRY.families.update(dict.fromkeys(_stems.split(), (f"{ops.__name__}.{_name}", _most)))
 for _name in _new():
     _module = import_module(f"{ops.__name__}.{_name}")
     _HOMES.update(dict.fromkeys(getattr(_module, "__all__", ()), _module.__name__))

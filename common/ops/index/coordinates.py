@@ -100,7 +100,7 @@ def ties(g: Any, y: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap:
 
 
 def _op(name: str, indices: Sequence[Any]) -> Op:
-    return family(len(indices))[name]
+    return op_of(name, len(indices))
 
 
 def _few(indices: Sequence[Any]) -> Sequence[Any]:
@@ -352,6 +352,11 @@ def family(k: int) -> dict[str, Op]:
             _oracle_last, (), "Whether no later place in C order equals this one.", "IndexLast", whole,
         ),
     }  # fmt: skip
+
+
+def op_of(name: str, count: int) -> Op:
+    """The op of that name for so many indices."""
+    return family(count)[name]
 
 
 for _k in (1, 2, 3):

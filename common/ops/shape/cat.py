@@ -28,7 +28,7 @@ _made: dict[tuple[str, int], Op] = {}
 _lock = make_lock()
 
 
-def _op(name: str, count: int) -> Op:
+def op_of(name: str, count: int) -> Op:
     """`cat` or `stack` of a number of operands: an op has a fixed number of them."""
     with _lock:
         if (name, count) not in _made:
@@ -43,7 +43,7 @@ def _op(name: str, count: int) -> Op:
 
 def stack_of(count: int) -> Op:
     """The op that stacks so many operands, at most `MOST_OPERANDS`."""
-    return _op("stack", count)
+    return op_of("stack", count)
 
 
 def _cat_spec(*specs: Spec, dim: int) -> Spec:
@@ -177,8 +177,8 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     parts = _promoted(parts)
     while len(parts) > MOST_OPERANDS:  # an op's rule of operand i names i shapes
         groups = [parts[i : i + MOST_OPERANDS] for i in range(0, len(parts), MOST_OPERANDS)]
-        parts = [group[0] if len(group) == 1 else _op("cat", len(group))(*group, dim=axis) for group in groups]
-    return _op("cat", len(parts))(*parts, dim=axis)
+        parts = [group[0] if len(group) == 1 else op_of("cat", len(group))(*group, dim=axis) for group in groups]
+    return op_of("cat", len(parts))(*parts, dim=axis)
 
 
 @accept_numpy_names
@@ -214,7 +214,7 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     if len(xs) > MOST_OPERANDS:
         _stack_spec(*(Spec(x.shape, x.dtype) for x in xs), dim=axis)
     groups = [xs[i : i + MOST_OPERANDS] for i in range(0, len(xs), MOST_OPERANDS)]
-    stacks = [_op("stack", len(group))(*group, dim=axis) for group in groups]
+    stacks = [op_of("stack", len(group))(*group, dim=axis) for group in groups]
     return stacks[0] if len(stacks) == 1 else cat(stacks, axis)
 
 

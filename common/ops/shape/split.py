@@ -75,7 +75,7 @@ def _unbind_rule(g: Any, x_shape: Any, dim: int, count: int) -> Any:
     return _split_rule([p if p is None else unsqueeze(p, dim) for p in g], x_shape, dim, (1,) * count)
 
 
-def _op(name: str, count: int) -> Op:
+def op_of(name: str, count: int) -> Op:
     """The op for one number of parts: an op has a fixed number of results."""
     with _lock:
         if (name, count) not in _made:
@@ -101,7 +101,7 @@ _KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[int], 
 def _cut(x: Any, dim: int, sizes: tuple[Any, ...], op: str = "split") -> tuple[Any, ...]:
     if len(sizes) < 2:  # an op of one result does not return a tuple
         return _only(_split(x, dim=dim, sizes=sizes), op)
-    parts: tuple[Any, ...] = _op(op, len(sizes))(x, dim=dim, sizes=sizes)
+    parts: tuple[Any, ...] = op_of(op, len(sizes))(x, dim=dim, sizes=sizes)
     return parts
 
 
@@ -314,7 +314,7 @@ def unbind(x: Any, dim: int = 0) -> tuple[Any, ...]:
     count = _counted("unbind", int(x.shape[axis]))
     if count < 2:
         return _only(_unbind(x, dim=axis, count=count), "unbind")
-    parts: tuple[Any, ...] = _op("unbind", count)(x, dim=axis, count=count)
+    parts: tuple[Any, ...] = op_of("unbind", count)(x, dim=axis, count=count)
     return parts
 
 
