@@ -32,7 +32,8 @@ def _repeat(x: Any, *, repeats: tuple[Any, ...]) -> Any:
         return clone(reshape_(x, new_shape=shape))
     apart = reshape_(x, new_shape=tuple(n for size in shape for n in (1, size)))
     wide = expand_(apart, new_shape=tuple(n for pair in zip(repeats, shape, strict=True) for n in pair))
-    return reshape_(wide, new_shape=tuple(r * n for r, n in zip(repeats, shape, strict=True)))
+    # a copy, because leading repetitions and single elements could be a view
+    return reshape_(clone(wide), new_shape=tuple(r * n for r, n in zip(repeats, shape, strict=True)))
 
 
 def _repeat_rule(g: Any, x_shape: Any, repeats: tuple[Any, ...]) -> Any:
@@ -54,7 +55,7 @@ def _interleave(x: Any, *, dim: int, repeats: Any) -> Any:
     before, after = x.shape[: dim + 1], x.shape[dim + 1 :]
     apart = reshape_(x, new_shape=(*before, 1, *after))
     wide = expand_(apart, new_shape=(*before, repeats, *after))
-    return reshape_(wide, new_shape=(*before[:-1], before[-1] * repeats, *after))
+    return reshape_(clone(wide), new_shape=(*before[:-1], before[-1] * repeats, *after))
 
 
 def _interleave_rule(g: Any, x_shape: Any, dim: int, repeats: Any) -> Any:

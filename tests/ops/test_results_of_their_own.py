@@ -1,0 +1,32 @@
+"""What is no view has memory of its own, at any size: writes to the operand leave it, and it can be written."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+
+REPEATED = {
+    "leading repetitions": (lambda x: x.repeat(4, 1), (1, 9000)),
+    "new dimension": (lambda x: x.repeat(4, 1), (9000,)),
+    "single elements": (lambda x: x.repeat(1, 4), (9000, 1)),
+    "tiles": (lambda x: x.tile((4, 1)), (1, 9000)),
+    "interleaved rows": (lambda x: x.repeat_interleave(4, 0), (1, 9000)),
+    "interleaved elements": (lambda x: x.repeat_interleave(4, 1), (9000, 1)),
+}
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+@pytest.mark.parametrize("wide", [1, 900])
+@pytest.mark.parametrize("case", REPEATED)
+def test_repetitions_are_copies(tw, case, wide):
+    f, shape = REPEATED[case]
+    for recorded in (False, True):
+        x = tw.zeros([max(n // wide, 1) for n in shape])
+        y = f(x.requires_grad_(recorded))
+        with tw.no_grad():
+            x.add_(1)
+        assert float(y.sum()) == 0
+        assert y.is_contiguous()
+        y.detach().view(-1)[0] = 3.0
+        assert np.count_nonzero(y.detach().numpy()) == 1
