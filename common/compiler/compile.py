@@ -365,8 +365,10 @@ def meaning(used: str, kernel: str) -> Any:
 def _conversions() -> dict[str, Callable[[Any], Any]]:
     from common.compiler.primitives import convert
     from common.compiler.registers import DTYPES
+    from common.core.dtypes import name_of
 
-    return {f"to_{dtype}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
+    found = {f"to_{name_of(dtype)}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
+    return found | {"to_bool8": found["to_bool"]}  # numpy's name of it where a program has written np.bool = bool
 
 
 def externals(module: Any) -> tuple[str, ...]:

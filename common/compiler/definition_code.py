@@ -13,6 +13,7 @@ from common.compiler.llvm_primitives import emit_scalar, llvm_type
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.rare_branches import has_fixed_names
 from common.compiler.whole_vectors import WholeVector
+from common.core.dtypes import name_of
 
 
 def scalar_code(
@@ -26,7 +27,7 @@ def scalar_code(
         return None
     instructions = [x for block in function.blocks for x in block.instructions]
     symbols = tuple((x.name, str(x)) for x in others)
-    found = ScalarText(str(dtype), len(instructions), symbols, str(function))
+    found = ScalarText(name_of(dtype), len(instructions), symbols, str(function))
     *body, end = instructions
     if len(function.blocks) > 1 or len(body) > FEW:
         return found

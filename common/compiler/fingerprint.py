@@ -103,7 +103,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[bytes | None]:
             yield key.encode()
             yield from _parts(item, seen)
     elif isinstance(value, _PLAIN):
-        yield f"{type(value).__name__} {value!r}".encode()
+        yield f"{type(value).__name__} {value.str if isinstance(value, np.dtype) else repr(value)}".encode()
     elif isinstance(value, ModuleType) and _STABLE.match(value.__name__):
         yield value.__name__.encode()
     else:

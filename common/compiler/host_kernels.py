@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.compiler import llvm_engine
+from common.core.dtypes import name_of
 from common.core.op import NativeCall
 from common.core.sizes import Dim
 from common.core.spec import Spec
@@ -55,7 +56,7 @@ def host_call(
     words : further arguments: ints and sizes, and others of which `repr` makes Python text.
     native : the module that writes native source for the usual case.
     """
-    forms = " ".join(f"{s.dtype.name}:{len(s.shape)}" for s in (*specs, *outs))
+    forms = " ".join(f"{name_of(s.dtype)}:{len(s.shape)}" for s in (*specs, *outs))
     texts = tuple(... if _is_size(x) else x for x in words)
     source = f"{MARK}{module} {function} {len(outs)} {native}\n{forms}\n{texts!r}\n".replace("Ellipsis", "...")
     ints = (*(n for s in (*specs, *outs) for n in s.shape), *(x for x in words if _is_size(x)))

@@ -348,7 +348,6 @@ def _scalar_definition(name: str, function: Callable[..., Any], dtypes: list[np.
 
 def namespace() -> dict[str, Any]:
     """Return what every kernel source may use: functions, and dtype names, which also make constants."""
-    names: dict[str, Any] = {str(dtype): numba_type for dtype, numba_type in NUMBA_TYPES.items()}
-    names["bool_"] = names.pop("bool")
+    names: dict[str, Any] = {"bool_" if d.kind == "b" else str(d): of_numba for d, of_numba in NUMBA_TYPES.items()}
     extremes = {"min": _integer_extreme("min", "<"), "max": _integer_extreme("max", ">")}
     return names | extremes | {"buffer": buffer, "wide": wide, "address": address}

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.dtypes import name_of
+
 PREFIX = "twingrad_library"
 """Symbols of functions with code of their own begin with it: ``twingrad_library.name.dtype``."""
 
@@ -33,20 +35,23 @@ class MachineFunction(NamedTuple):
     dtypes: tuple[np.dtype[Any], ...] = ()
     apart: bool = False
 
+    def _symbol(self, dtype: np.dtype[Any] | None) -> str:
+        return f"{PREFIX}.{self.name}.{None if dtype is None else name_of(dtype)}"
+
     def in_module(self, module: Any, dtype: np.dtype[Any] | None) -> Any:
         """The function in a module, for buffers of a dtype; one with code of its own is declared only."""
         from llvmlite import ir
 
         if not self.apart:
             return self._define(module, dtype)
-        symbol = f"{PREFIX}.{self.name}.{dtype}"
+        symbol = self._symbol(dtype)
         return module.globals.get(symbol) or ir.Function(module, self._type(dtype), symbol)
 
     def declaration(self, dtype: np.dtype[Any] | None) -> tuple[str, str, str]:
         """Symbol, LLVM type of the result, and declaration of one with code of its own."""
         from common.compiler.registers import storage
 
-        symbol = f"{PREFIX}.{self.name}.{dtype}"
+        symbol = self._symbol(dtype)
         result = {"": "void", "word": "i64"}.get(self.result) or storage(np.dtype(dtype))
         kinds = ["i64" if letter == "i" else "ptr" for letter in self.pattern.replace("bi", "p")]
         return symbol, result, f'declare {result} @"{symbol}"({", ".join([*kinds, *("i64" for _ in self.extra)])})'
@@ -75,7 +80,7 @@ class MachineFunction(NamedTuple):
         """The text of a module that exports the function for buffers of a dtype."""
         from llvmlite import ir
 
-        module, symbol = ir.Module(), f"{PREFIX}.{self.name}.{dtype}"
+        module, symbol = ir.Module(), self._symbol(dtype)
         function = ir.Function(module, self._type(dtype), symbol)
         function.attributes.add("nounwind")
         set.add(function.attributes, '"prefer-vector-width"="512"')

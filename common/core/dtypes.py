@@ -102,6 +102,11 @@ bool_ = np.dtype(np.bool_)
 SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
 
 
+def name_of(dtype: np.dtype) -> str:
+    """numpy's name of a dtype, which is not "bool" where a program has written ``np.bool = bool``: this one is."""
+    return "bool" if dtype.kind == "b" else str(dtype.name)
+
+
 def refuse(op: str, x: Spec | Any, kinds: str = "biu") -> None:
     """Refuse an operand of some kinds of dtype: by default those that are no floating point.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from common.core.dtypes import name_of
 from common.core.polynomials import Guard
 from common.kernels.arrays import attention_blocks, convolutions, gemm
 from common.runtime import thread_pool
@@ -109,7 +110,7 @@ def driver_of(
         taken.add(own)
         named.append(own)
         shape = tuple(values[i] for i in argument.shape)
-        parameters.append(CParameter(own, argument.dtype.name, shape, argument.written, argument.number))
+        parameters.append(CParameter(own, name_of(argument.dtype), shape, argument.written, argument.number))
         pointers.append(f"(int64_t)(intptr_t){'&' if argument.number else ''}{own}")
     results = tuple(named[len(inputs) + k] for k in places)
     declared = [*(f"int64_t {n}" for n in sizes), *map(_declared, parameters), "void *workspace"]

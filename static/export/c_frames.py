@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.host_kernels import MARK
+from common.core.dtypes import name_of
 from common.core.errors import ArgumentError
 from common.core.numerics import BLOCK, LANES
 from common.core.polynomials import Terms
@@ -203,7 +204,7 @@ class FrameTexts:
         for i, (dtype, number, size) in enumerate(frame.constants):
             place = f"(void *)(intptr_t)b[{first + i}]"
             if size is not None:
-                kind = TYPES[dtype.name]
+                kind = TYPES[name_of(dtype)]
                 out.append(f"    {{ {kind} x = ({kind})v[{size}]; memcpy({place}, &x, sizeof x); }}")
             else:
                 bits = ", ".join(f"0x{byte:02x}" for byte in np.asarray(number, dtype).tobytes())

@@ -37,7 +37,7 @@ from common.core.polynomials import Atom, evaluate, render
 from common.core.shapes import broadcast_shapes, contiguous_strides
 from common.core.sizes import Dim
 from common.core.spec import numel
-from common.kernels.arrays.copying import bits_of, merge_dims
+from common.kernels.arrays.copying import bits_of, buffer_dtype, merge_dims
 
 __all__ = ["WrongIndex", "check", "place_args", "position_of", "scratch_bytes", "source", "status_of", "telling"]
 
@@ -181,7 +181,7 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
     """
     k = len(index_dtypes)
     reads = operation not in ("clear", "last")
-    kind = str(np.dtype(dtype)).replace("bool", "bool_") if operation in COMPUTING else bits_of(dtype)
+    kind = buffer_dtype(dtype) if operation in COMPUTING else bits_of(dtype)
     lines = [f"def {operation}{k}(bufs, args):"]
     lines += [f"    x = buffer(bufs, 0, {kind})"] if reads else []
     lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.dtypes import name_of
 from common.core.op import NativeCall
 from common.core.sizes import same
 
@@ -353,5 +354,4 @@ def cast_source(dtype: Any, target: Any) -> str:
 
 def _named(dtype: Any) -> tuple[str, str]:
     """Return a dtype's name in kernel source and that of its conversion."""
-    name = str(np.dtype(dtype))
-    return ("bool_" if name == "bool" else name), f"to_{name}"
+    return buffer_dtype(dtype), f"to_{name_of(np.dtype(dtype))}"

@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from common.core.devices import device, on_cpu
+from common.core.dtypes import name_of
 from common.core.errors import ArgumentError, StateError
 from common.core.source_lines import warn_user
 from common.tensor.arrays import to_array
@@ -50,7 +51,7 @@ class _SavedWriter:
         if isinstance(x, np.ndarray):
             return {"array": self._array(to_array(x, copy=False))}
         if isinstance(x, np.generic) and x.dtype.kind in "biuf":
-            return {"number": [x.dtype.name, x.item()]}
+            return {"number": [name_of(x.dtype), x.item()]}
         if isinstance(x, Mapping):
             items = [[self.plain(k, where), self.plain(v, f"{where}[{k!r}]")] for k, v in x.items()]
             return {"dict": items}
