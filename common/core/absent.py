@@ -190,7 +190,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "norm_except_dim"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
-     "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase"),
+     "rnn_* gru gru_cell lstm lstm_cell"),
     ("there are no options: linear_cross_entropy computes all logits at once", "LinearCrossEntropyOptions"),
     (f"not here yet; {_LINALG}",
      "*eigh* lstsq matrix_rank solve* symeig "

@@ -34,6 +34,7 @@ class Transform:
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise ArgumentError(f"cache_size must be 0 or 1, got {cache_size!r}")
+        super().__init__()
         self._cache_size, self._last = cache_size, (None, None)
         self._inv: Any = None
 

@@ -23,7 +23,7 @@ from common.nn.activations import (
 )
 from common.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from common.nn.attention import MultiheadAttention
-from common.nn.cells import GRUCell, LSTMCell, RNNCell
+from common.nn.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from common.nn.containers import ModuleDict, ModuleList, Sequential
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from common.nn.ctc import CTCLoss
@@ -184,10 +184,9 @@ __all__ = [
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PairwiseDistance",
     "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "PReLU",
     "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReLU", "ReLU6", "ReplicationPad1d", "ReplicationPad2d",
-    "ReplicationPad3d",
-    "RMSNorm", "RNN", "RNNBase", "RNNCell", "RReLU", "SELU", "Sequential", "Sigmoid", "SiLU", "SmoothL1Loss",
-    "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "SyncBatchNorm", "Tanh",
-    "Tanhshrink", "Threshold",
+    "ReplicationPad3d", "RMSNorm", "RNN", "RNNBase", "RNNCell", "RNNCellBase", "RReLU", "SELU", "Sequential", "Sigmoid",
+    "SiLU", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+    "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold",
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",

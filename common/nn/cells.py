@@ -42,15 +42,26 @@ def lstm_step(a: Any, b: Any, h: Any, c: Any) -> tuple[Any, Any]:
     return F.sigmoid(o) * F.tanh(c), c
 
 
-class _Cell(Module):
-    gates = 1
+class RNNCellBase(Module):
+    """The base of RNNCell, GRUCell and LSTMCell; it has no step of its own.
+
+    Parameters
+    ----------
+    input_size, hidden_size, bias : see `LSTMCell`.
+    num_chunks : how many times `hidden_size` rows the weights have.
+    device : the CPU.
+    dtype : of the parameters, float32 by default.
+    """
 
     reset_parameters = reset_parameters
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, dtype: Any) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound, rows = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0, self.gates * hidden_size
+        bound, rows = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0, num_chunks * hidden_size
         self.weight_ih = init.uniform((rows, input_size), bound, dtype)
         self.weight_hh = init.uniform((rows, hidden_size), bound, dtype)
         self.bias_ih = init.uniform((rows,), bound, dtype) if bias else None
@@ -87,7 +98,7 @@ class _Cell(Module):
         return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
 
 
-class RNNCell(_Cell):
+class RNNCell(RNNCellBase):
     """tanh(W x + b + U h + c).
 
     Parameters
@@ -117,8 +128,7 @@ class RNNCell(_Cell):
         dtype: Any = None,
     ) -> None:
         activation(nonlinearity)
-        super().__init__(input_size, hidden_size, bias, dtype)
-        on_cpu(device, type(self).__name__)
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -131,7 +141,7 @@ class RNNCell(_Cell):
         return super().extra_repr() + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
 
 
-class GRUCell(_Cell):
+class GRUCell(RNNCellBase):
     """A gated recurrent unit: r, z = sigmoid; n = tanh(W x + b + r (U h + c)); (1 - z) n + z h.
 
     Parameters
@@ -150,13 +160,10 @@ class GRUCell(_Cell):
     Cho and others, Learning phrase representations using RNN encoder-decoder, 2014.
     """
 
-    gates = 3
-
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype)
-        on_cpu(device, type(self).__name__)
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
@@ -164,7 +171,7 @@ class GRUCell(_Cell):
         return gru_step(*self._products(input, h), h)
 
 
-class LSTMCell(_Cell):
+class LSTMCell(RNNCellBase):
     """Long short-term memory: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
 
     Parameters
@@ -183,13 +190,10 @@ class LSTMCell(_Cell):
     Hochreiter, Schmidhuber, Long short-term memory, 1997; Gers and others, Learning to forget, 2000.
     """
 
-    gates = 4
-
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype)
-        on_cpu(device, type(self).__name__)
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The next h and c, (batch, hidden_size) each, of input (batch, input_size) and ``hx = (h, c)``, or zeros."""

@@ -105,10 +105,22 @@ class WeightNorm(FormerNorm):
         super().__init__(name)
         self.dim = None if dim == -1 else dim
 
+    @classmethod
+    def apply(cls, module: Module, name: str, dim: int | None) -> WeightNorm:
+        """Take a weight apart; see `weight_norm`."""
+        weight = cls.weight(module, name)
+        made = cls(name, dim)
+        with mode.GradSwitch(False):
+            g = lengths(weight.detach(), made.dim)
+        made.install(module, Parameter(g), Parameter(weight.detach()))
+        return made
+
     def __call__(self, module: Module) -> Any:
         """g v / |v|."""
         g, v = self.kept(module)
         return v * (g / lengths(v, self.dim))
+
+    compute_weight = __call__
 
 
 class SpectralNorm(FormerNorm):
@@ -168,11 +180,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ----------
     Salimans and Kingma, Weight normalization, 2016.
     """
-    weight = WeightNorm.weight(module, name)
-    made = WeightNorm(name, dim)
-    with mode.GradSwitch(False):
-        g = lengths(weight.detach(), made.dim)
-    made.install(module, Parameter(g), Parameter(weight.detach()))
+    WeightNorm.apply(module, name, dim)
     return module
 
 

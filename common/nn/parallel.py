@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, DeviceError
+from common.core.tree import flatten
 from common.nn.module import Module
 from common.nn.normalization import _BatchNorm
+from common.tensor.base import TensorBase
 
 #: Why there are no modules of several processes; the first words are PyTorch's.
 NO_GROUP = (
@@ -116,6 +119,38 @@ def _of_devices(name: str) -> type:
 def _get_stream(device: Any) -> None:
     """The stream on which a device copies: the CPU has none."""
     on_cpu(device, "_get_stream")
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device: -1 of the CPU."""
+    on_cpu(device, "_get_device_index")
+    return -1
+
+
+def get_a_var(obj: Any) -> Any:
+    """The first tensor among arguments in lists, tuples and dicts; None if there is none."""
+    return next((x for x in flatten(obj)[0] if isinstance(x, TensorBase)), None)
+
+
+class ExceptionWrapper:
+    """An error of another thread, to be raised in this one.
+
+    Parameters
+    ----------
+    exc_info : of `sys.exc_info`; by default the error that is being handled.
+    where : in which thread, for the message.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        self.error = (exc_info or sys.exc_info())[1]
+        self.where = where
+
+    def reraise(self) -> NoReturn:
+        """Raise the error, with a note where it was raised first."""
+        if self.error is None:
+            raise ArgumentError("ExceptionWrapper.reraise(): there was no error")
+        self.error.add_note(f"Caught {type(self.error).__name__} {self.where}.")
+        raise self.error
 
 
 Broadcast, Gather, ReduceAddCoalesced, Scatter = map(

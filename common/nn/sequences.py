@@ -100,6 +100,17 @@ class PackedSequence(_Fields):
         return False
 
 
+def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
+    """Rows in another order along a dimension.
+
+    Parameters
+    ----------
+    tensor : (..., n, ...)
+    permutation : (n,) int64
+    """
+    return F.index_select(tensor, dim, permutation)
+
+
 def invert_permutation(permutation: Any) -> Any:
     """The order that undoes another one.
 
@@ -126,6 +137,8 @@ def numbers(given: Any, name: str) -> np.ndarray:
     elif isinstance(given, (list, tuple)):
         given = [int(number(x)) for x in given]
     found = np.asarray(given, None if len(given) else np.int64)
+    if found.dtype.kind == "f" and np.array_equal(found, found.astype(np.int64)):
+        found = found.astype(np.int64)
     if found.ndim != 1:
         raise ArgumentError(f"expected {name} of one dimension, got {found.ndim}")
     if found.dtype.kind not in "iu":

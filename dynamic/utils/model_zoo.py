@@ -2,5 +2,6 @@
 
 from common.api.places import publish
 from common.tools.files.hub import load_state_dict_from_url
+from common.tools.files.hub import tqdm as tqdm
 
 __getattr__ = publish(__name__, {"load_url": load_state_dict_from_url})

@@ -139,6 +139,33 @@ def explain(repo_or_dir: Any, model: str, *, source: str = "github", **options: 
 
 
 #: By PyTorch's names.
+class tqdm:
+    """What shows the progress of a download elsewhere: nothing is downloaded, and nothing shown.
+
+    Parameters
+    ----------
+    iterable : of what is done.
+    args, kwargs : options of tqdm, accepted.
+    """
+
+    def __init__(self, iterable: Any = (), *args: Any, **kwargs: Any) -> None:
+        self.iterable = iterable
+
+    def __iter__(self) -> Any:
+        return iter(self.iterable or ())
+
+    def __enter__(self) -> tqdm:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        pass
+
+    def update(self, n: Any = 1) -> None:
+        """Nothing is shown."""
+
+    close = set_description = set_postfix = write = update
+
+
 FUNCTIONS = {
     "download_url_to_file": download_url_to_file, "get_dir": get_dir, "help": explain, "list": entries, "load": load,
     "load_state_dict_from_url": load_state_dict_from_url, "set_dir": set_dir,

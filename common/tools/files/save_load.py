@@ -30,6 +30,12 @@ from common.tools.files.whole_file import whole_file
 FILE_LIKE = str | os.PathLike[str] | IO[bytes]
 MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """What programs give as `map_location`: data as it is, because there is one device."""
+    return storage
+
+
 _KEY = "twingrad.structure"
 
 
