@@ -367,7 +367,9 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
     from common.compiler.registers import DTYPES
     from common.core.dtypes import name_of
 
-    found = {f"to_{name_of(dtype)}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
+    found: dict[str, Callable[[Any], Any]] = {
+        f"to_{name_of(dtype)}": partial(convert, dtype=dtype) for dtype in DTYPES.values()
+    }
     return found | {"to_bool8": found["to_bool"]}  # numpy's name of it where a program has written np.bool = bool
 
 
