@@ -18,10 +18,12 @@ from common.core.int_arguments import shown
 from common.core.shapes import plain_shape
 from common.core.source_lines import user_frame, warn_user
 from common.core.weak import Alive
+from common.evaluate.immediate import Immediate
+from common.ops._define import by_ops
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import to
 from common.tensor.base import TensorBase, wrap
-from common.tensor.node import Node
+from common.tensor.node import Node, next_number
 from common.tensor.read_saved import relayed, saved_tensors
 
 #: Leaves inside of transforms that nobody asks for the gradient of any more: what has them in its history only is not
@@ -234,6 +236,30 @@ def view_of(x: TensorBase) -> TensorBase:
 
     view: TensorBase = reshape_(x, new_shape=tuple(x.shape))
     return view
+
+
+@by_ops.append
+def _by_ops(op: Any, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+    """Contributions to the operands of a composite that saves them all: of the tape of its ops, which run again."""
+    recording = mode.is_grad_enabled() and isinstance(g, TensorBase)
+    level = mode.tangents_around()
+    with mode.enable_grad():
+        given = [_again(x, need is not None) for x, need in zip(saved, needs, strict=True)]
+        start = next_number()
+        made = op.forward(*given, **attrs)
+    unpack = level.saved_tensors if level is not None else saved_tensors if recording else None
+    seed = g.payload if type(g) is Immediate else g
+    totals = backward_pass([(made.edge, seed)], unpack, retain=recording, first=start)
+    return tuple(None if need is None else totals.get(x.edge) for x, need in zip(given, needs, strict=True))
+
+
+def _again(x: Any, wanted: bool) -> TensorBase:
+    """A tensor, an array or a value as an operand of ops that run again, with a slot of its own."""
+    if isinstance(x, TensorBase) and x.requires_grad:
+        return view_of(x)
+    made = wrap(x.payload if isinstance(x, (TensorBase, Immediate)) else x)
+    made._requires_grad = wanted
+    return made
 
 
 def relay(x: TensorBase) -> TensorBase:

@@ -18,11 +18,13 @@ from typing import Any
 
 from common.autograd.hooks import HookedPass, watched_pass
 from common.core import mode
+from common.core.dispatch import Attrs
 from common.core.errors import GraphFreedError
 from common.core.mode import current_trace
-from common.core.op import REGISTRY
+from common.core.op import COPY, REGISTRY
 from common.core.source_lines import locate
 from common.core.unbroadcast import fit
+from common.ops._define import for_arrays
 from common.tensor import external_writes, hook_handles, tape_garbage, write_log
 from common.tensor.node import Edge, FunctionNode, Node, next_number
 from common.tensor.read_saved import opened
@@ -108,11 +110,13 @@ def backward_pass(
         write_log.check(order)
     if order and external_writes.may_matter(order):
         external_writes.check(order)
+    trace = current_trace()
+    if unpack is not None and trace is None and for_arrays:
+        order = _taken_apart(order, unpack)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)
         totals[edge] = seed if old is None else REGISTRY["add"](old, seed)
-    trace = current_trace()
     useful = None if wanted is None else leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
     if hook_handles.hooks_seen or mode.tracing:
@@ -129,6 +133,29 @@ def backward_pass(
     if tape_garbage.waiting:
         tape_garbage.postponement.passed(next_number())
     return totals
+
+
+def _taken_apart(order: Sequence[Node], unpack: Callable[[Node], Any]) -> list[Node]:
+    """The order in which nodes whose rules are for arrays do no more than hand on to the tape of their ops.
+
+    So a second pass totals what flows back from results and from first gradients at the places where that tape has it.
+    """
+    found = list(order)
+    for node in order:
+        if node.op not in for_arrays or node.saved is None:
+            continue
+        start = next_number()
+        with mode.enable_grad():
+            given = [REGISTRY["reshape"](x, new_shape=tuple(x.shape)) if x.requires_grad else x for x in unpack(node)]
+            made = node.op.forward(*given, **node.attrs)  # type: ignore[misc]
+        inner = collect([made.edge], start)
+        found += inner
+        for i, each in enumerate([*reversed(inner), node]):  # where it has been in the order of the tape
+            each.number = node.number + i / (len(inner) + 1)  # type: ignore[assignment]
+        op = REGISTRY[COPY]
+        node.attrs, node.edges, node.fit = Attrs(node_name=node.name()), (made.edge,), None
+        node.op, node.backward, node.saved = op, op.backward, op.save((made.payload,), made.payload)
+    return sorted(found, key=_number, reverse=True)
 
 
 def _run_tensors(

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.kernels.arrays import distances, mapped_sums, middles, small_compositions, window_maxima, windows
+from common.kernels.arrays import (
+    distances,
+    grid_samples,
+    mapped_sums,
+    middles,
+    small_compositions,
+    window_maxima,
+    windows,
+)
 
 
 class OwnKernel(NamedTuple):
@@ -168,9 +176,19 @@ def _put(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnK
     return OwnKernel(window_maxima.put_source(dtype, given[0][2]), "window_put", shape, ints)
 
 
+def _sampled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> OwnKernel | None:
+    (x, grid), (mode, padding, align) = shapes, (attrs[name] for name in ("mode", "padding", "align"))
+    if not grid_samples.serves(padding, align, x, grid):
+        return None
+    source, places = grid_samples.sampled_source(dtype, mode, padding, align), prod(grid[1:-1])
+    ints = (*x, places)
+    held = grid_samples.scratch("grid_sampled", dtype, mode, ints) // dtype.itemsize
+    return OwnKernel(source, "grid_sampled", (*x[:2], *grid[1:-1]), ints, held)
+
+
 OWN: dict[str, Callable[..., OwnKernel | None]] = {
     "distances": _distances, "slopes": _slopes, "neighbours": _neighbours, "gated": _gated, "crossed": _crossed,
-    "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
+    "grid_sampled": _sampled, "kronecker": _kronecker, "middle": _middle, "mode": _mode, "others": _others,
     "rolled": _rolled, "shuffled": _shuffled, "unshuffled": _unshuffled, "unreflected": _unreflected,
     "window_put": _put, **{name: partial(_bordered, name) for name in ("reflected", "replicated")},
 }  # fmt: skip

@@ -19,6 +19,7 @@ CONTENTS = {
     "image.fold": "fold unfold |",
     "image.geometry": "",
     "image.grid": "affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d |",
+    "image.grid_samples": "| grid_sampled",
     "image.instance_norm": "instance_norm local_response_norm |",
     "image.interpolation": "interpolate upsample upsample_bilinear upsample_nearest |",
     "image.pool":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from common.core.rule_code import rule_parameters
 from common.core.shapes import broadcast_shapes, contiguous_strides
 from common.core.spec import Spec
 from common.evaluate import rules
+from common.evaluate.immediate import Immediate
 from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, of_reduction, truth
 
 assert rules  # runs ops on arrays
@@ -178,3 +180,28 @@ def composite(
     attrs = tuple(p for p in rule_parameters(forward) if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
               attrs=attrs, forward=forward, reduce=reduce, parts=parts, samples=samples)  # fmt: skip
+
+
+#: Composites whose rules are for arrays, see `on_arrays`.
+for_arrays: set[Op] = set()
+#: ``f(op, saved, attrs, g, needs)`` differentiates the ops of a composite; `common.autograd.backward` puts it here.
+by_ops: list[Callable[..., tuple[Any, ...]]] = []
+
+
+def on_arrays(op: Op, serves: Callable[..., bool]) -> None:
+    """Let the rules of a composite be for arrays, as functions that run kernels; else its gradient is that of its ops.
+
+    Where a pass is recorded, the node is taken apart first, see `common.autograd.backward_pass`.
+
+    Parameters
+    ----------
+    serves : ``serves(saved, attrs)``: whether the rules take these arrays.
+    """
+    rules = op.backward
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        found = rules if type(g) is Immediate and serves(saved, attrs) else partial(by_ops[0], op)
+        return found(saved, attrs, g, needs)
+
+    op.backward = backward
+    for_arrays.add(op)

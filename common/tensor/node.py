@@ -31,7 +31,7 @@ class Node:
     ----------
     op, attrs : what was applied.
     backward : the op's rules, composed; on the eager engine's short path their straight-line form.
-    number : position in program order, over the whole process.
+    number : position in program order, over the whole process; a node between two others has a fraction.
     edges : per operand, where its gradient goes.
     saved : what the op's rules need, as bare payloads (arrays or values), so that no tensor is kept alive and no
         cycle arises; None once freed.

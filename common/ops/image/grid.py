@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from itertools import product
-from operator import add
 from typing import Any
 
 from common.core.dispatch import called
 from common.core.dtypes import int64, refuse
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, integers
-from common.core.operators import as_operand
+from common.core.mode import current_trace, tangents_around
 from common.core.spec import numel
-from common.ops.image.interpolation import cubic_weights, number, whole, within
+from common.kernels.arrays import grid_samples
+from common.ops.image.interpolation import number
 from common.ops.index.advanced_keys import along
-from common.ops.index.gather import gather_
 from common.ops.linalg.matmul import matmul
-from common.ops.math.arithmetic import abs
 from common.ops.math.cast import to
-from common.ops.math.compare import clamp_max, clamp_min, ge, le, logical_and, where
-from common.ops.math.division import fmod
-from common.ops.math.rounding import floor, round
 from common.ops.shape.cat import stack
-from common.ops.shape.slices import select
 from common.ops.shape.view import expand, reshape, transpose
 
 
@@ -69,31 +61,6 @@ def affine_grid(theta: Any, size: Any, align_corners: Any = None) -> Any:
     rows = expand(reshape(base, (1, numel(sizes[2:]), n + 1)), (sizes[0], numel(sizes[2:]), n + 1))
     places = reshape(matmul(rows, transpose(theta, 1, 2)), (sizes[0], *sizes[2:], n))
     return called(places, "AffineGridGeneratorBackward0")
-
-
-def _unnormalised(g: Any, m: Any, align: bool) -> Any:
-    """Places in [-1, 1] as those in a dimension of `m` elements."""
-    return (g + 1) / 2 * (m - 1) if align else ((g + 1) * m - 1) / 2
-
-
-def _padded(x: Any, m: Any, padding: str, align: bool) -> Any:
-    """Places beyond the ends, brought inside or left."""
-    if padding == "zeros":
-        return x
-    if padding == "reflection":
-        low, span = (0.0, m - 1) if align else (-0.5, m)
-        if span == 0:
-            x = x * 0
-        else:
-            y = abs(x - low)
-            rest, flips = fmod(y, as_operand(span)), floor(y / span)
-            x = where(fmod(flips, 2) == 0, rest, span - rest) + low
-    return clamp_max(clamp_min(x, 0), as_operand(m - 1))
-
-
-def _tap(place: Any, m: Any, inner: Any) -> tuple[Any, Any]:
-    """How far in memory whole places of a dimension of `m` elements are from its first one; and whether inside."""
-    return within(whole(place), m) * inner, logical_and(ge(place, 0), le(place, as_operand(m - 1)))
 
 
 def grid_sample(
@@ -144,38 +111,13 @@ def grid_sample(
         raise ShapeError(f"grid_sample(): expected input to have non-empty spatial dimensions, got {list(x.shape)}")
     if mode == "bicubic" and n == 3:
         raise ArgumentError("grid_sample(): bicubic interpolation only supports 4D input")
-    align, sizes = bool(align_corners), x.shape[2:]
-    where_to = numel(grid.shape[1:-1])
-    flat = reshape(grid, (grid.shape[0], where_to, n))
-    taps = []
-    for d, m in enumerate(sizes):
-        place = _unnormalised(select(flat, 2, n - 1 - d), m, align)
-        if mode != "bicubic":
-            place = _padded(place, m, padding_mode, align)
-        if mode == "nearest":
-            nearest = round(place)  # constant between jumps: a gradient of 0, not none
-            taps.append([(nearest, 1 - nearest * 0)])
-            continue
-        first = floor(place)
-        t = place - first
-        if mode == "bilinear":
-            taps.append([(first, 1 - t), (first + 1, t)])
-        else:
-            at = [_padded(first + (k - 1), m, padding_mode, align) for k in range(4)]
-            taps.append(list(zip(at, cubic_weights(t), strict=True)))
-    pixels, total = reshape(x, (*x.shape[:2], numel(sizes))), None
-    shape = (x.shape[0], x.shape[1], where_to)
-    parts = [[_tap(place, m, numel(sizes[d + 1 :])) for place, _ in taps[d]] for d, m in enumerate(sizes)]
-    shares = product(*[[share for _, share in tap] for tap in taps])
-    corners = [[*zip(*corner, strict=True)] for corner in product(*parts)]
-    places = [(reduce(add, at), reduce(logical_and, inside)) for at, inside in corners]
-    for (index, good), (weight, *others) in zip(places, shares, strict=True):
-        for share in others:
-            weight = weight * share
-        part = gather_(pixels, expand(reshape(index, (x.shape[0], 1, where_to)), shape), dim=2)
-        part = part * reshape(where(good, weight, 0), (x.shape[0], 1, where_to))
-        total = part if total is None else total + part
-    return called(reshape(total, (*x.shape[:2], *grid.shape[1:-1])), f"GridSampler{n}DBackward0")
+    from common.ops.image.grid_samples import interpolated, sampled_
+
+    align = bool(align_corners)
+    plain = current_trace() is None and tangents_around() is None
+    if n == 2 and mode != "bicubic" and plain and grid_samples.serves(padding_mode, align, x.shape, grid.shape):
+        return sampled_(x, grid, mode=mode, padding=padding_mode, align=align)
+    return called(interpolated(x, grid, mode, padding_mode, align), f"GridSampler{n}DBackward0")
 
 
 def grid_sampler(x: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
