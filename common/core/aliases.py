@@ -212,7 +212,7 @@ RENAMED_IN = {
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
     "trapezoid": {"src": "y", "x": "x"}, "trapz": {"src": "y", "x": "x"},
     "cumulative_trapezoid": {"src": "y", "x": "x"},
-    "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
+    "float_power": {"b": "exponent"},
     "randint_like": {"first": "low", "last": "high"},
     "dynamic_slice": {"x": "operand"}, "dynamic_slice_in_dim": {"x": "operand", "index": "start_index"},
     "dynamic_index_in_dim": {"x": "operand"}, "dynamic_update_slice": {"x": "operand", "src": "update"},

@@ -21,10 +21,10 @@ MADE: set[str] = set()
 """Ops that several operators make: the model has a function of each."""
 
 _SAME = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt",
     "reciprocal": "Reciprocal", "pow": "Pow", "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
     "ge": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
-    "isnan": "IsNaN", "maximum": "Max", "minimum": "Min", "relu": "Relu", "clone": "Identity",
+    "isnan": "IsNaN", "maximum": "Max", "minimum": "Min", "clone": "Identity",
     "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "sigmoid": "Sigmoid",
     "erf": "Erf", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "floor": "Floor", "ceil": "Ceil", "round": "Round", "isinf": "IsInf",
@@ -44,16 +44,22 @@ def rule(name: str) -> Callable[[OnnxRule], OnnxRule]:
     return register
 
 
+#: Operators that take no bools, and those that do the same with them.
+_OF_TRUTH = {"Add": "Or", "Mul": "And", "Max": "Or", "Min": "And"}
+
+
 def _same(kind: str) -> OnnxRule:
-    return lambda w, node, x: w.add(kind, x)
+    return lambda w, node, x: w.add(_OF_TRUTH.get(kind, kind) if node.outputs[0].dtype.kind == "b" else kind, x)
 
 
 def _reduced(kind: str) -> OnnxRule:
     def reduce(w: Writer, node: Node, x: list[str]) -> str:
         axes = w.constant(np.array(node.attrs["dim"], np.int64))
-        value = w.cast(x[0], node.operands[0].dtype, node.outputs[0].dtype)
-        made: str = w.add(kind, [value, axes], keepdims=int(node.attrs["keepdim"]), noop_with_empty_axes=1)
-        return made
+        dtype = node.outputs[0].dtype
+        taken = np.dtype(np.int32) if dtype.char in "?h" else dtype  # no operator reduces bools and int16
+        value = w.cast(x[0], node.operands[0].dtype, taken)
+        made = w.add(kind, [value, axes], keepdims=int(node.attrs["keepdim"]), noop_with_empty_axes=1)
+        return str(w.cast(made, taken, dtype))
 
     return reduce
 
@@ -73,6 +79,10 @@ def chosen(w: Writer, node: Node, x: list[str]) -> str:
 
 
 RULES["where"] = chosen
+RULES["relu"] = lambda w, node, x: w.add("Identity" if node.outputs[0].dtype.kind == "u" else "Relu", x)
+RULES["neg"] = lambda w, node, x: (
+    w.add("Sub", [w.number(0, node), *x]) if node.outputs[0].dtype.kind == "u" else w.add("Neg", x)
+)
 RULES["ne"] = lambda w, node, x: w.add("Not", [w.add("Equal", x)])
 RULES["to"] = lambda w, node, x: w.cast(x[0], node.operands[0].dtype, node.outputs[0].dtype)
 RULES["zeros_like"] = lambda w, node, x: w.add("Expand", [w.number(0, node), w.add("Shape", x)])

@@ -13,7 +13,7 @@ import pytest
 
 import dynamic
 import static
-from common.core.errors import DTypeError
+from common.core.errors import ArgumentError, DTypeError
 
 ROWS = np.array([[3, 1, 2, 5], [1, 4, 0, 2]])
 IMAGES = np.arange(32).reshape(1, 2, 4, 4)
@@ -114,3 +114,24 @@ def test_a_hinge_of_ints_keeps_their_dtype():
     assert loss(x, y, reduction="sum").dtype == x.dtype
     with pytest.raises(DTypeError, match="could not infer output dtype"):
         loss(x, y)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+@pytest.mark.parametrize("name", ["clamp_max", "clamp_min", "clamp_max_", "clamp_min_"])
+def test_bounds_that_integers_do_not_hold_are_refused(tw, name):
+    x = tw.tensor([1, 100], dtype=tw.int8)
+    for bound in (300, -300):
+        with pytest.raises(ArgumentError, match="without overflow"):
+            getattr(x, name)(bound)
+        if name[-1] != "_":
+            with pytest.raises(ArgumentError, match="without overflow"):
+                tw.function(partial(getattr(tw, name), **{name[-3:]: bound}))(x)
+    assert x.tolist() == [1, 100]
+    assert getattr(x, name)(50).tolist() == ([1, 50] if "max" in name else [50, 100])
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_ldexp_of_ints_has_the_dtype_of_a_float_exponent(tw):
+    for exponent in (tw.tensor(2.0, dtype=tw.float64), tw.tensor([2.0, 2.0], dtype=tw.float64)):
+        found = tw.ldexp(tw.tensor([1, 3]), exponent)
+        assert (found.dtype, found.tolist()) == (tw.float64, [4.0, 12.0])

@@ -48,14 +48,14 @@ minimum = elementwise(
     doc="The smaller one; nan if either is nan; -0 is smaller than +0. Ties share the gradient evenly.",
 )  # fmt: skip
 
-clamp_min = elementwise(
+at_least = elementwise(
     "clamp_min", lambda x, low: e.maximum(x, low),
     (lambda g, x, low: where(ge(x, low), g, 0),
      lambda g, x, low: where(lt(x, low), g, 0)),
     doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.",
 )  # fmt: skip
 
-clamp_max = elementwise(
+at_most = elementwise(
     "clamp_max", lambda x, high: e.minimum(x, high),
     (lambda g, x, high: where(le(x, high), g, 0),
      lambda g, x, high: where(gt(x, high), g, 0)),
@@ -78,6 +78,45 @@ relu = elementwise(
 )  # fmt: skip
 
 
+def _check_bounds(op: str, x: Any, *bounds: Any) -> None:
+    """Refuse ints that the integers of `x` do not hold; a float makes floats of them."""
+    kinds = set(map(type, bounds))
+    if int in kinds and float not in kinds:
+        require_held(op, getattr(x, "dtype", float64), *(n for n in bounds if type(n) is int))
+
+
+def clamp_min(x: Any, min: Any) -> Any:
+    """The larger one of `x` and a bound: ``clamp(x, min=min)``.
+
+    Parameters
+    ----------
+    x : (...)
+    min : a number or tensor.
+
+    Raises
+    ------
+    ArgumentError : the integers of `x` do not hold the bound.
+    """
+    _check_bounds("clamp_min", x, min)
+    return at_least(x, min)
+
+
+def clamp_max(x: Any, max: Any) -> Any:
+    """The smaller one of `x` and a bound: ``clamp(x, max=max)``.
+
+    Parameters
+    ----------
+    x : (...)
+    max : a number or tensor.
+
+    Raises
+    ------
+    ArgumentError : the integers of `x` do not hold the bound.
+    """
+    _check_bounds("clamp_max", x, max)
+    return at_most(x, max)
+
+
 def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """`x` limited to [min, max]; where both bounds cross, `max` wins.
 
@@ -98,13 +137,10 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """
     if min is None and max is None:
         raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
-    kinds = {type(min), type(max)}
-    if int in kinds and float not in kinds:
-        bounds: list[Any] = [n for n in (min, max) if type(n) is int]
-        require_held("clamp", getattr(x, "dtype", float64), *bounds)
+    _check_bounds("clamp", x, min, max)
     if min is not None and max is not None:
         return clamp_both(x, min, max)
-    y, bound = (clamp_min(x, min), min) if max is None else (clamp_max(x, max), max)
+    y, bound = (at_least(x, min), min) if max is None else (at_most(x, max), max)
     return called(y, f"ClampBackward{int(isinstance(bound, (int, float)))}")
 
 

@@ -81,7 +81,7 @@ def ldexp(a: Any, b: Any) -> Any:
     >>> tw.ldexp(tw.tensor([1.5, -1.0]), tw.tensor([2, -1]))
     tensor([ 6.0000, -0.5000])
     """
-    a = a if a.dtype.kind == "f" else converted(a, default_float())
+    a = a if "f" in (a.dtype.kind, b.dtype.kind) else converted(a, default_float())
     return a * exp2(b if b.dtype.kind == "f" else of_dtype(b, a.dtype))
 
 

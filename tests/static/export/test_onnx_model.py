@@ -259,3 +259,19 @@ def test_what_is_missing_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == []
     assert onnx_ops.known("cat12") is not None
     assert onnx_ops.known("cat") is None
+
+
+def small_kinds(x):
+    """Kinds of elements that no operator of these names takes."""
+    positive, small = x > 0, x.abs().to(static.uint8)
+    return positive * (x < 1), positive.amax(0), (x * 9).to(static.int16).amin(1), small.relu(), -small
+
+
+def test_operators_are_given_dtypes_that_they_take(tmp_path):
+    path = static.export_onnx(small_kinds, tmp_path / "model.onnx", X)
+    nodes = read(path).graph.nodes
+    makers = {name: node.kind for node in nodes for name in node.outputs}
+    assert not {"Relu", "Neg", "Max"} & {node.kind for node in nodes}
+    assert {makers[node.inputs[0]] for node in nodes if node.kind in ("ReduceMax", "ReduceMin")} == {"Cast"}
+    assert "And" in makers.values()
+    assert_bits(static.import_onnx(path)(dynamic.tensor(X)), small_kinds(static.tensor(X)))
