@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import pairwise
 from operator import eq, ge, gt, le, lt, ne
 from typing import NamedTuple
@@ -214,15 +214,22 @@ class LaneMemory(Expressions):
             ends += self.leave()
         self.join(ends)
 
-    def _scatter_lanes(self, container: Register, kind: ArrayKind, places: Register, value: Register) -> None:
-        """Write elements at places with gaps between them."""
+    def _scatter_lanes(self, container: Register, kind: ArrayKind, base: Register, step: int, value: Register) -> None:
+        """Write elements that are `step` apart: few processors have an instruction for that, which is faster."""
         lanes = self._lanes
         assert lanes is not None
         if kind.dtype.itemsize < 4:
             raise OneByOne("a place")
         if value.lanes == 1:
             value = self.spread(value, lanes.width)
-        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
+        one = storage(kind.dtype)
+        if not lanes.mask and not self.whole:
+            for lane in range(lanes.width):
+                part = self.register(f"extractelement {value.typed}, i64 {lane}")
+                address = self.element(container, self.write("add", INT64, base, constant(lane * step, INT64)))
+                self.line(f"store {one} {part}, ptr {address}{self._access(kind)}")
+            return
+        address = self.register(f"getelementptr {one}, ptr {container.text}, {self._strided(base, step).typed}")
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
         mask = lanes.mask or "splat (i1 true)"
         arguments = f"{value.typed}, <{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}"
@@ -271,9 +278,14 @@ def accumulators(kind: ArrayKind, index: ast.expr, counter: str) -> str:
     return f"(accumulators {kind.slot} {lane_of(index, counter)})"
 
 
-def is_stepped(index: ast.expr, lanes: LaneState) -> bool:
-    """Whether places are so far apart as a number says that is known when the kernel runs."""
+def is_stepped(index: ast.expr, moving: Container[str]) -> bool:
+    """Whether places are so far apart as a number says that is known when the kernel runs.
+
+    Parameters
+    ----------
+    index : a place.
+    moving : the name that a loop counts with, and those that it gives once.
+    """
     products = [part for part in parts(index) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)]
     pairs = [[x.id for x in (p.left, p.right) if isinstance(x, ast.Name)] for p in products]
-    moving = {lanes.name, *lanes.given}
-    return any(len(pair) == 2 and len(moving.intersection(pair)) == 1 for pair in pairs)
+    return any(len(pair) == 2 and (pair[0] in moving) is not (pair[1] in moving) for pair in pairs)

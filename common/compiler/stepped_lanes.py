@@ -12,26 +12,29 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from common.compiler.close_steps import CLOSE
-from common.compiler.lane_memory import LaneMemory, Places, literal_mask, written
+from common.compiler.far_lanes import FarLanes
+from common.compiler.lane_memory import Places, literal_mask, written
 from common.compiler.registers import BOOL, INT64, ArrayKind, Register, constant, storage
 from common.compiler.syntax_tree import parts
 
 _NO_PLACES = Places((), ())
 
 
-class SteppedLanes(LaneMemory):
+class SteppedLanes(FarLanes):
     """Reads and writes elements that are a few steps apart."""
 
     def _load_steps(self, container: Register, kind: ArrayKind, index: ast.expr, base: Register, step: int) -> Register:
         """Elements that are `step` apart: of vectors that hold all in between, as far as the last one."""
         lanes = self._lanes
         assert lanes is not None
-        if step > CLOSE or not self._reaches(kind):
-            return self._gather_lanes(container, kind, self._strided(base, step))
         place = written(index, step)
+        besides = window(self._places(kind, place.text).read, place.beside, step)
+        alone = len(besides) == 1 and 2 * step >= lanes.width > 1
+        if step > CLOSE or alone or not self._reaches(kind):
+            far = None if self.whole else self.load_far(container, kind, base, constant(step, INT64))
+            return far or self._gather_lanes(container, kind, self._strided(base, step))
         key = kind.slot, place.text, place.beside, lanes.width
         if key not in lanes.taken:
-            besides = window(self._places(kind, place.text).read, place.beside, step)
             low, span = besides[0], besides[-1] - besides[0]
             first = self.write("add", INT64, base, constant(low - place.beside, INT64))
             vectors = self._load_window(container, kind, first, step, span)
@@ -49,7 +52,7 @@ class SteppedLanes(LaneMemory):
         lanes = self._lanes
         assert lanes is not None
         if kind.dtype == BOOL or step > CLOSE or not self._reaches(kind):
-            self._scatter_lanes(container, kind, self._strided(base, step), value)
+            self._scatter_lanes(container, kind, base, step, value)
             return
         text = (value if value.lanes > 1 else self.spread(value, lanes.width)).text
         place = written(index, step)

@@ -22,11 +22,10 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from common.compiler.control_flow import BasicBlock
+from common.compiler.far_lanes import LoopEntry, many_far
 from common.compiler.indexed_rows import LANES_OF_ROWS, at_places, given_once, is_data
 from common.compiler.lane_memory import LaneState, Written, accumulators, is_stepped, lane_of, overlap, written
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Refused, Register, constant, llvm
@@ -41,18 +40,9 @@ COSTLY = 110
 """Instructions of a loop's scalar definitions from which on its mask costs less than to compile them twice."""
 
 
-class _Outside(NamedTuple):
-    """The code before a loop: its last block, the number of its last register, and the values spread there."""
-
-    block: BasicBlock
-    last: int
-    known: dict[tuple[str, int], Register]
-
-
 class Vectors(SeveralVectors, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
-    _outside: _Outside | None = None
     rare = False
     """Whether few iterations come here."""
 
@@ -74,7 +64,9 @@ class Vectors(SeveralVectors, ABC):
         return True
 
     def _vector_loop(self, node: ast.For, name: str, start: Register, stop: Register, assigned: set[str]) -> None:
-        counter, lanes, given = f"(lane of {name})", self._count_lanes(node), given_once(node)
+        counter, given = f"(lane of {name})", given_once(node)
+        few_lanes = at_places(node) or (self.sixteen and many_far(node, given))
+        lanes = self._count_lanes(node, LANES_OF_ROWS if few_lanes else MOST)
         held = self._hold(node, name)
         if held:
             if start.literal != 0:
@@ -112,7 +104,7 @@ class Vectors(SeveralVectors, ABC):
                 return self.write("icmp slt", BOOL, now(), end).text
 
             assert self.here is not None
-            outside = _Outside(self.here, self._count, {})
+            outside = LoopEntry(self.here, self._count, {})
             self.loop([counter, *held], test, inside, advance)
 
         if start.literal is not None and stop.literal is not None and stop.literal - start.literal <= 2 * lanes:
@@ -135,7 +127,7 @@ class Vectors(SeveralVectors, ABC):
             elif self.cost - before >= COSTLY and self.close == close:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
-            elif not held and at_places(node):  # much code, of which less is better than a shorter vector
+            elif not held and few_lanes:  # much code, of which less is better than a shorter vector
                 self._rest(node, name, counter, stop)
             elif not held and self.inside and self.may_be_written_again(node):
                 last = self.write("sub", INT64, stop, constant(lanes // 2, INT64))
@@ -230,12 +222,12 @@ class Vectors(SeveralVectors, ABC):
             raise OneByOne("accumulators")
         return found
 
-    def _count_lanes(self, node: ast.For) -> int:
+    def _count_lanes(self, node: ast.For, most: int) -> int:
         dtypes = self.dtypes(node)
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         if dtypes and all(d.kind in "iu" and d.itemsize >= 4 for d in dtypes):
             sizes = [min(sizes)]  # int32 that is computed among int64, as indices are, fills registers
-        return min(self.bytes_of_vector(node) // max(sizes), LANES_OF_ROWS if at_places(node) else MOST)
+        return min(self.bytes_of_vector(node) // max(sizes), most)
 
     def order(self, order: str, x: Register, y: Register) -> Register:
         """How two values compare; the index of the loop and a number as the lanes from its first one on."""
@@ -293,11 +285,13 @@ class Vectors(SeveralVectors, ABC):
             base, step = self.place(index)
             places.add(written(index, step))
         except OneByOne:
-            if not (is_data(index, self._lanes.given) or is_stepped(index, self._lanes)):
+            if not (is_data(index, self._lanes.given) or is_stepped(index, {self._lanes.name, *self._lanes.given})):
                 raise
             places.add(written(index, 0))
-            rows = self.load_rows(container, kind, index)
-            return self._gather_lanes(container, kind, self.integer(index)) if rows is None else rows
+            found = self.load_rows(container, kind, index)
+            if found is None and not self.whole and not is_data(index, self._lanes.given):
+                found = self.load_far(container, kind, *self.far_place(index))
+            return self._gather_lanes(container, kind, self.integer(index)) if found is None else found
         if step > 1:
             return self._load_steps(container, kind, index, base, step)
         return self._load_lanes(container, kind, base) if step else self.load(container, base)
@@ -362,19 +356,6 @@ class Vectors(SeveralVectors, ABC):
                 x, first = self.place(left)
                 return self.operate(op, x, constant(by, INT64)), first * by
         raise OneByOne("a place")
-
-    def spread(self, value: Register, lanes: int) -> Register:
-        """A value in every lane of a vector: before a loop over vectors, if it is known there."""
-        outside = self._outside
-        if outside is None or not value.text.startswith("%v") or int(value.text[2:]) > outside.last:
-            return super().spread(value, lanes)
-        if (value.text, lanes) not in outside.known:
-            here, self.here = self.here, outside.block
-            into = self.here.lines.pop()
-            outside.known[value.text, lanes] = super().spread(value, lanes)
-            self.line(into)
-            self.here = here
-        return outside.known[value.text, lanes]
 
     def choose(self, condition: str, then: Callable[[], Register], other: Callable[[], Register]) -> Register | None:
         """One of two values, of which the other is not computed: not in a loop over vectors, whose lanes may differ."""

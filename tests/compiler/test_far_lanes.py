@@ -1,0 +1,87 @@
+"""Elements as far apart as a number says: random loops give what Python gives, and touch nothing outside."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import random
+
+import numpy as np
+import pytest
+
+import dynamic  # noqa: F401  provides the functions that kernels name
+from common.compiler.compile import compile_kernel
+from tests.compiler.kernels import run_kernel
+from tests.helpers.proofs import examples
+from tests.helpers.python_kernels import python_kernel
+
+COUNTS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 33, 41)
+PLACES = ("c * n + {}", "{} + c * n", "m + c * n", "q", "q + m", "q * 2 + {}", "{} + (c + {}) * n", "c * 11 + {}",
+          "m - c * k")  # fmt: skip
+
+
+def far_loop(seed: int) -> tuple[str, np.dtype]:
+    """A loop that reads few or many far elements of one array, and may write every eleventh of another."""
+    rng = random.Random(seed)
+    dtype = np.dtype(rng.choice(["float32", "float64", "int64", "int32", "int8", "bool_"]))
+    name = "bool_" if dtype.kind == "b" else dtype.name
+    lines = ["q = c * n"]
+    for i in range(rng.choice([1, 2, 9, 26])):
+        lines.append(f"u{i} = x[o + {rng.choice(PLACES).replace('{}', str(rng.randint(0, 3)))}]")
+        join = "{} | {}" if dtype.kind == "b" else "add({}, {})"
+        lines.append(f"t{i} = {join.format(f't{i - 1}', f'u{i}') if i else 'u0'}")
+    if rng.random() < 0.2 and dtype.kind == "f":  # what computes much goes by masked vectors
+        lines.append("s = tanh(exp(sin(u0)))")
+        lines.append("y[c * 11] = s")
+    target = rng.choice(["c", "c * 11", "c * 9 + 3"])
+    body = "".join(f"        {line}\n" for line in [*lines, f"z[{target}] = t{i}"])
+    buffers = "".join(f"    {b} = buffer(bufs, {j}, {name})\n" for j, b in enumerate("xyz"))
+    sizes = "".join(f"    {size} = args[{j}]\n" for j, size in enumerate("nmko", 1))
+    loop = f"    for c in range(args[0]):\n{body}"
+    if rng.random() < 0.5:  # inside of another loop, a short rest may begin before its first iteration
+        loop = "    for r in range(2):\n" + "".join(f"    {line}\n" for line in loop.splitlines())
+    return f"def far(bufs, args):\n{buffers}{sizes}{loop}    return 0\n", dtype
+
+
+class Fenced:
+    """Arrays that end, or begin, at a page that cannot be read."""
+
+    def __init__(self) -> None:
+        self.kept: list[mmap.mmap] = []
+
+    def __call__(self, values: np.ndarray, ends: bool) -> np.ndarray:
+        page = mmap.PAGESIZE
+        size = -(-max(values.nbytes, 1) // page) * page
+        memory = mmap.mmap(-1, size + page)
+        self.kept.append(memory)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        protect = ctypes.CDLL(None).mprotect
+        assert protect(ctypes.c_void_p(begin + size * ends), ctypes.c_size_t(page), 0) == 0
+        array = np.frombuffer(memory, values.dtype, len(values), size - values.nbytes if ends else page)
+        array[...] = values
+        return array
+
+
+def reached(source: str, sizes: list[int]) -> tuple[int, int]:
+    """The first and the last place of x that a loop reads."""
+
+    places = [line.split("x[", 1)[1].rsplit("]", 1)[0] for line in source.splitlines() if "x[" in line]
+    names = dict(zip("nmko", [*sizes[1:], 0], strict=True))
+    found = [eval(place, names | {"c": c, "q": c * sizes[1]}) for c in range(sizes[0]) for place in places]
+    return min(found, default=0), max(found, default=-1)
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
+def test_random_loops_over_far_elements(seed):
+    source, dtype = far_loop(seed)
+    address, by_python, rng = compile_kernel(source, "far"), python_kernel(source, "far"), np.random.default_rng(seed)
+    fenced = Fenced()
+    for count in COUNTS:
+        sizes = [count, *(int(rng.integers(-40, 41)) for _ in range(3))]
+        low, high = reached(source, sizes)
+        x = fenced(rng.integers(-9, 10, high - low + 1).astype(dtype), bool(seed % 2))
+        out = [np.zeros(11 * 41 + 4, dtype) for _ in range(4)]
+        for run, arrays in ((by_python, out[:2]), (lambda *of: run_kernel(address, *of), out[2:])):
+            assert run([x, *arrays], [*sizes, -low]) == 0
+        for a, b in zip(out[:2], out[2:], strict=True):
+            assert a.tobytes() == b.tobytes(), (sizes, source)
