@@ -266,7 +266,8 @@ def _total(w: Writer, parts: Sequence[str]) -> str:
 def _window_sum(w: Writer, node: Node, x: list[str]) -> str:
     windows = WindowPlaces(node, node.operands[0].shape)
     whole = padded(w, x[0], node.outputs[0].dtype, *windows.around())
-    return _total(w, [windows.slice(w, whole, offset) for offset in windows.offsets])
+    zero = w.number(0, node)  # a sum begins with it, so that there is no -0
+    return _total(w, [zero, *(windows.slice(w, whole, offset) for offset in windows.offsets)])
 
 
 @rule("window_add")
@@ -274,7 +275,7 @@ def _window_add(w: Writer, node: Node, x: list[str]) -> str:
     windows, dtype = WindowPlaces(node, node.outputs[0].shape), node.outputs[0].dtype
     lead = node.outputs[0].shape[: windows.lead]
     parts = [windows.spread(w, x[0], dtype, lead, offset) for offset in reversed(windows.offsets)]
-    return windows.cut(w, _total(w, parts), dtype)
+    return windows.cut(w, _total(w, [w.number(0, node), *parts]), dtype)
 
 
 @rule("columns")
@@ -309,4 +310,4 @@ def _from_columns(w: Writer, node: Node, x: list[str]) -> str:
         column = w.add("Gather", [given, w.scalar(k, INT)], axis=2)
         image = w.add("Reshape", [column, w.sizes([*lead, *windows.count])], allowzero=1)
         parts.append(windows.spread(w, image, out.dtype, lead, offset))
-    return windows.cut(w, _total(w, parts), out.dtype)
+    return windows.cut(w, _total(w, [w.number(0, node), *parts]), out.dtype)

@@ -6,21 +6,25 @@ import pytest
 import dynamic
 import static
 
-REPEATED = {
+COPIES = {
     "leading repetitions": (lambda x: x.repeat(4, 1), (1, 9000)),
     "new dimension": (lambda x: x.repeat(4, 1), (9000,)),
     "single elements": (lambda x: x.repeat(1, 4), (9000, 1)),
     "tiles": (lambda x: x.tile((4, 1)), (1, 9000)),
     "interleaved rows": (lambda x: x.repeat_interleave(4, 0), (1, 9000)),
+    "no differences": (lambda x: x.diff(0), (90, 90)),
+    "first power": (lambda x: x.matrix_power(1), (90, 90)),
+    "one group": (lambda x: dynamic.nn.functional.channel_shuffle(x, 1), (1, 90, 90)),
+    "groups of one": (lambda x: dynamic.nn.functional.channel_shuffle(x, x.shape[1]), (1, 90, 90)),
     "interleaved elements": (lambda x: x.repeat_interleave(4, 1), (9000, 1)),
 }
 
 
 @pytest.mark.parametrize("tw", [dynamic, static])
 @pytest.mark.parametrize("wide", [1, 900])
-@pytest.mark.parametrize("case", REPEATED)
-def test_repetitions_are_copies(tw, case, wide):
-    f, shape = REPEATED[case]
+@pytest.mark.parametrize("case", COPIES)
+def test_results_are_copies(tw, case, wide):
+    f, shape = COPIES[case]
     for recorded in (False, True):
         x = tw.zeros([max(n // wide, 1) for n in shape])
         y = f(x.requires_grad_(recorded))

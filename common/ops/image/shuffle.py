@@ -9,6 +9,7 @@ from common.core.int_arguments import integer
 from common.core.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, one
+from common.ops.math.cast import clone
 from common.ops.shape.view import permute_, reshape
 
 
@@ -133,7 +134,8 @@ def channel_shuffle(x: Any, groups: int) -> Any:
     if c % groups != 0:
         raise ShapeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     apart = reshape(x, (n, groups, c // groups, *rest))
-    return reshape(permute_(apart, dims=(0, 2, 1, *range(3, x.ndim + 1))), x.shape)
+    y = reshape(permute_(apart, dims=(0, 2, 1, *range(3, x.ndim + 1))), x.shape)
+    return clone(y) if groups in (1, c) else y  # which would be a view
 
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]

@@ -18,6 +18,7 @@ from common.ops.create.creation import eye
 from common.ops.linalg.contract import tensordot
 from common.ops.linalg.matmul import matmul, mm
 from common.ops.math.arithmetic import zeros_like
+from common.ops.math.cast import clone
 from common.ops.reduce.reductions import sum_
 from common.ops.shape.cat import stack
 from common.ops.shape.slices import select
@@ -121,6 +122,8 @@ def matrix_power(x: Any, n: int) -> Any:
         from common.ops.linalg.solving import inv
 
         return matrix_power(inv(x), -n)
+    if n == 1:
+        return clone(x)
     result, power = None, x
     while n:
         n, bit = divmod(n, 2)

@@ -15,6 +15,7 @@ from common.ops.index.written_values import of_dtype
 from common.ops.linalg.matmul import dot
 from common.ops.math.arithmetic import pow
 from common.ops.math.bitwise import bitwise_xor
+from common.ops.math.cast import clone
 from common.ops.math.compare import eq
 from common.ops.reduce.reductions import sum_
 from common.ops.reduce.scans import cumsum
@@ -83,7 +84,7 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
             break
         after, before = _ends(x, axis)
         x = bitwise_xor(after, before) if x.dtype.kind == "b" else after - before
-    return x
+    return x if times else clone(x)
 
 
 def _areas(src: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Any, int]:

@@ -275,3 +275,13 @@ def test_operators_are_given_dtypes_that_they_take(tmp_path):
     assert {makers[node.inputs[0]] for node in nodes if node.kind in ("ReduceMax", "ReduceMin")} == {"Cast"}
     assert "And" in makers.values()
     assert_bits(static.import_onnx(path)(dynamic.tensor(X)), small_kinds(static.tensor(X)))
+
+
+def test_sums_of_windows_of_negative_zeros_are_zeros(tmp_path):
+    def means(x):
+        pooled = static.nn.functional.avg_pool2d(x, 2, stride=1, padding=1)
+        return pooled, static.grad(lambda x: (static.nn.functional.avg_pool2d(x, 1) * x[:1] * 0.0).sum())(x)
+
+    zeros = np.full((1, 1, 3, 4), -0.0, F32)
+    path = static.export_onnx(means, tmp_path / "model.onnx", zeros)
+    assert_bits(static.import_onnx(path)(dynamic.tensor(zeros)), means(static.tensor(zeros)))
