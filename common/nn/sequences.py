@@ -137,8 +137,6 @@ def numbers(given: Any, name: str) -> np.ndarray:
     elif isinstance(given, (list, tuple)):
         given = [int(number(x)) for x in given]
     found = np.asarray(given, None if len(given) else np.int64)
-    if found.dtype.kind == "f" and np.array_equal(found, found.astype(np.int64)):
-        found = found.astype(np.int64)
     if found.ndim != 1:
         raise ArgumentError(f"expected {name} of one dimension, got {found.ndim}")
     if found.dtype.kind not in "iu":
@@ -206,6 +204,8 @@ def pack_padded_sequence(
     >>> pack_padded_sequence(x, [3, 2], batch_first=True).data
     tensor([1, 4, 2, 5, 3])
     """
+    if isinstance(lengths, TensorBase) and isinstance(lengths.payload, np.ndarray):
+        lengths = lengths.payload.astype(np.int64)  # PyTorch cuts floats, too
     x, many = lift(input), numbers(lengths, "lengths")
     if x.ndim < 2:
         raise ShapeError(f"pack_padded_sequence(): expected input of at least 2 dimensions, got {x.ndim}")
