@@ -47,6 +47,7 @@ else:
         {
             "dynamic.eager.function": "function",
             "dynamic.eager.compile_module": "compile",
+            "dynamic.__main__": "install_as_torch",
         }
     )
     _TABLES = (

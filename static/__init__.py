@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # the functions are bound from one list, which type checkers 
 else:
     _OWN_FUNCTIONS = Late(
         {
+            "static.__main__": "install_as_torch",
             "static.jit.compile_module": "compile",
             "static.jit.numba_calls": "njit",
             "static.tools.compare_runs": "compare",

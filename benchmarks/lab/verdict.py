@@ -21,14 +21,11 @@ def verdict(workload: Mapping[str, Any]) -> str:
         return f"{name}: failed: {workload['error'].splitlines()[-1]}"
     if not workload["bits_equal"]:
         return f"{name}: BITS DIFFER, so nothing was timed: {workload['differences'][0]}"
-    return f"{name}: {speed(workload['static_over']['dynamic'])}{pays(workload)}, same bits."
-
-
-def speed(ratio: Mapping[str, Any]) -> str:
-    """Return what a ratio of times says; an interval around 1 says that there is no difference to be seen."""
-    if ratio["low"] <= 1 <= ratio["high"]:
-        return f"static and dynamic are as fast as each other, to {100 * (ratio['high'] - ratio['low']) / 2:.0f} %"
-    return f"static is {times(1 / ratio['value'])} as fast as dynamic"
+    ratio = workload["static_over"]["dynamic"]
+    if ratio["low"] <= 1 <= ratio["high"]:  # no difference to be seen, so nothing that would pay
+        width = 100 * (ratio["high"] - ratio["low"]) / 2
+        return f"{name}: static and dynamic are as fast as each other, to {width:.0f} %, same bits."
+    return f"{name}: static is {times(1 / ratio['value'])} as fast as dynamic{pays(workload)}, same bits."
 
 
 def times(factor: float) -> str:

@@ -66,3 +66,28 @@ def _one(op: str, x: Any, others: list[Any], options: dict[str, Any]) -> Any:
     if op.endswith("_") and not hasattr(x, op):
         return x.copy_(getattr(x, stem)(*others, **options))
     return getattr(x, op)(*others, **options)
+
+
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: list[list[Any]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+    """Lists of tensors, divided by the dtype of the first list's; optimizers of libraries ask for it.
+
+    Parameters
+    ----------
+    tensorlistlist : lists of as many tensors, or Nones; one position of all lists belongs to one parameter.
+    with_indices : whether to give the positions.
+
+    Returns
+    -------
+    dict
+        ``(device, dtype)`` -> the lists of the positions that have it, and these positions.
+    """
+    found: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+    for at, first in enumerate(tensorlistlist[0]):
+        lists, places = found.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for part, given in zip(lists, tensorlistlist, strict=True):
+            part.append(given[at])
+        if with_indices:
+            places.append(at)
+    return found

@@ -13,7 +13,7 @@ from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("__config__ functional serialization torch_version", ""),
+    "": ("_C __config__ _custom_ops _tensor_str ao functional serialization torch_version", ""),
     "nn": ("_reduction common_types", "nn"),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
@@ -29,8 +29,12 @@ PLACES: dict[str, tuple[str, str]] = {
     "amp": ("autocast_mode grad_scaler", "amp"),
     "cuda": ("_utils comm nccl random", "cuda"),
     "cuda.amp": ("autocast_mode grad_scaler", "cuda.amp"),
+    "ao": ("quantization", "quantization"),
+    "_dynamo": ("_trace_wrapped_higher_order_op utils", "_dynamo"),
     "jit": ("annotations", "jit"),
-    "utils": ("collect_env dlpack hooks", "utils"),
+    "onnx": ("symbolic_helper symbolic_opset9 symbolic_opset11", "onnx"),
+    "distributed": ("nn optim rpc", "distributed"),
+    "utils": ("_foreach_utils collect_env dlpack hooks", "utils"),
     "utils.data": ("_utils distributed", "utils.data"),
     "utils.data._utils": ("collate", "utils.data"),
     "utils.tensorboard": ("writer", "utils.tensorboard"),
@@ -48,7 +52,17 @@ PLACES: dict[str, tuple[str, str]] = {
 #: Names that stand in one such module only, base classes above all: the module, where they are here, the names. A
 #: place is one module or several.
 INNER: dict[str, tuple[str, str]] = {
+    "_C": (
+        "common.api.machine.reports",
+        "DisableTorchFunctionSubclass DispatchKey DispatchKeySet _ExcludeDispatchKeyGuard "
+        "_disabled_torch_function_impl _get_tracing_state _log_api_usage_once",
+    ),
     "__config__": ("common.api.machine.build_text", "parallel_info show"),
+    "_dynamo._trace_wrapped_higher_order_op": ("common.api.machine.compiling", "TransformGetItemToIndex"),
+    "_dynamo.utils": ("common.api.machine.compiling", "is_compile_supported"),
+    "_custom_ops": ("common.control.custom_ops", "get_ctx"),
+    "_tensor_str": ("common.tensor.printing", "PRINT_OPTS _tensor_str"),
+    "distributed.optim": ("common.nn.parallel", "ZeroRedundancyOptimizer"),
     "serialization": (
         "common.tools.files.save_load common.tools.files.safe_globals",
         "FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals default_restore_location get_safe_globals "
@@ -58,7 +72,10 @@ INNER: dict[str, tuple[str, str]] = {
     "cuda._utils": ("common.nn.parallel", "_get_device_index"),
     "distributions.transforms": ("common.distributions.transforms", "_InverseTransform"),
     "distributions.utils": ("common.distributions.shared", "_standard_normal _sum_rightmost"),
-    "jit.annotations": ("typing", "Any Dict List Optional Tuple Union"),
+    "jit.annotations": (
+        "typing common.api.machine.scripting",
+        "Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union",
+    ),
     "nn.modules.batchnorm": ("common.nn.normalization", "_BatchNorm _NormBase"),
     "nn._reduction": ("common.nn.reduction_names", "get_enum legacy_get_enum legacy_get_string"),
     "nn.common_types": (
@@ -90,7 +107,9 @@ INNER: dict[str, tuple[str, str]] = {
     "nn.utils.spectral_norm": ("common.nn.former_norms", "SpectralNorm"),
     "nn.utils.weight_norm": ("common.nn.former_norms", "WeightNorm"),
     "nn.utils.stateless": ("common.nn.functional_call", "functional_call"),
+    "onnx.symbolic_helper": ("common.api.machine.exporting", "parse_args"),
     "optim.lbfgs": ("common.optim.line_search", "_cubic_interpolate _strong_wolfe"),
+    "utils._foreach_utils": ("common.api.foreach", "_group_tensors_by_device_and_dtype"),
     "utils.collect_env": ("common.api.machine.build_text", "get_pretty_env_info"),
     "utils.dlpack": ("common.tensor.create", "from_dlpack to_dlpack"),
     "utils.hooks": ("common.tensor.hook_handles", "RemovableHandle"),
@@ -100,7 +119,7 @@ INNER: dict[str, tuple[str, str]] = {
 def _forward(own: str, target: str) -> Callable[[str], Any]:
     def module_getattr(name: str) -> Any:
         if name == "__all__":  # of `from ... import *`
-            return list(sys.modules[target].__all__)
+            return list(importlib.import_module(target).__all__)
         if name.startswith("__"):
             raise AttributeError(f"module {own!r} has no attribute {name!r}")
         source, names = INNER.get(own.partition(".")[2], ("", ""))
@@ -110,7 +129,7 @@ def _forward(own: str, target: str) -> Callable[[str], Any]:
             return boundary.published(found) if isinstance(found, FunctionType) else found
         if absent.why_there(own.partition(".")[2], name) is not None:
             absent.refuse(own, name)
-        return getattr(sys.modules[target], name)
+        return getattr(importlib.import_module(target), name)
 
     return module_getattr
 
@@ -139,7 +158,7 @@ def open_places(package: str) -> None:
         module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
         module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
         sys.modules[module.__name__] = module
-        if f"{inner}.{name}" in PLACES:
+        if f"{inner}.{name}".lstrip(".") in PLACES:
             open_places(module.__name__)
         there = vars(sys.modules[package]).setdefault(name, module)
         if there is not module:  # a function of that name, which the module's import may put the module in place of

@@ -132,8 +132,8 @@ PLAIN: dict[str, Any] = {
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "fx", "hub", "jit",
-    "linalg", "masked", "mps", "nn", "multiprocessing", "onnx", "optim", "parallel", "profiler", "quasirandom",
+    "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps",
+    "multiprocessing", "nn", "onnx", "ops", "optim", "parallel", "profiler", "quantization", "quasirandom",
     "random", "return_types", "signal", "special", "testing", "tree_util", "types", "utils", "version", "xpu",
 )  # fmt: skip
 #: Questions about a tensor's place among modes.
@@ -145,6 +145,8 @@ RANDOM = Late(
 #: PyTorch's own names for what libraries take although they are not public.
 UNLISTED = Late(
     {
+        "common.api.machine.futures": "Future",
+        "common.distributions.simplexes": "_sample_dirichlet",
         "common.control.print_assert": "_assert=assert_ _assert_async=assert_",
         "common.api.checks": "_check _check_index _check_value _check_type _check_not_implemented _check_is_size",
     }
@@ -159,7 +161,7 @@ NAMES = (
     *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *SWITCHES, *ACTS, *HOST, *THREADS, *MARKS,
     *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
-ENGINE_NAMES = ("Tensor", "compile", "function", *MODULES)
+ENGINE_NAMES = ("Tensor", "compile", "function", "install_as_torch", *MODULES)
 
 
 def as_they_are(objects: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -82,14 +83,15 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        known = known_dtype(dtypes.default_float() if type is None else type)
+        absent = type in dtypes.ABSENT.values() and type.kind == "f"  # its limits are known all the same
+        known = type if absent else known_dtype(dtypes.default_float() if type is None else type)
         if known.kind != "f":
             raise DTypeError(f"torch.finfo() requires a floating point input type, got {known}; use iinfo")
-        limits = np.finfo(known)
-        self.bits, self.dtype = int(limits.bits), known.name
-        self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
+        limits = known if isinstance(known, dtypes.AbsentDType) else np.finfo(known)
+        self.bits, self.dtype = 8 * known.itemsize, known.name
+        self.eps, self.max, self.min = float(limits.eps), float(limits.max), -float(limits.max)
         self.tiny = self.smallest_normal = float(limits.tiny)
-        self.resolution = float(f"1e-{limits.precision}")
+        self.resolution = float(f"1e-{math.floor(-math.log10(self.eps))}")
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "

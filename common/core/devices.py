@@ -170,7 +170,7 @@ class _Format:
 
 
 class layout(_Format):
-    """A kind of tensor by what it stores: `strided` is the only one."""
+    """A kind of tensor by what it stores: all are `strided`; the others are there to be compared with."""
 
     __slots__ = ()
 
@@ -183,9 +183,33 @@ class memory_format(_Format):
 
 STRIDED = layout("torch.strided")
 
-#: By name: `layout=` accepts `strided`, and `memory_format=` all others, which change nothing.
+
+def dense(kind: Any, op: str) -> None:
+    """Accept `strided`, or None, as the layout of a tensor.
+
+    Parameters
+    ----------
+    kind : layout or None.
+    op : the function, for the message.
+
+    Raises
+    ------
+    ArgumentError : another layout, or none.
+    """
+    if kind is None or kind is STRIDED:
+        return
+    if not isinstance(kind, layout):
+        raise ArgumentError(f"{op}(): argument 'layout' must be torch.layout, not {type(kind).__name__}")
+    raise ArgumentError(f"{op}(): layout {kind!r}: there are no sparse tensors; tensors are dense, leave layout= out")
+
+
+#: By name: `layout=` accepts `strided`, and `memory_format=` all of its kind, which change nothing.
 FORMATS: dict[str, Any] = {
     "layout": layout, "strided": STRIDED, "memory_format": memory_format,
+    **{
+        name: layout(f"torch.{name}")
+        for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn")
+    },
     **{
         name: memory_format(f"torch.{name}")
         for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")

@@ -135,14 +135,17 @@ class AbsentDType:
 
     Parameters
     ----------
-    name : of the dtype, a floating point number of two bytes.
+    name : of the dtype, a floating point number.
+    itemsize : its bytes.
+    eps, max, tiny : its limits, as `finfo` has them.
     """
 
-    __slots__ = ("name",)
-    is_floating_point, is_complex, is_signed, itemsize = True, False, True, 2
+    __slots__ = ("name", "itemsize", "eps", "max", "tiny")
+    kind, is_floating_point, is_complex, is_signed = "f", True, False, True
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, itemsize: int, eps: float, max: float, tiny: float) -> None:
+        self.name, self.itemsize = name, itemsize
+        self.eps, self.max, self.tiny = eps, max, tiny
 
     def __repr__(self) -> str:
         return self.name
@@ -151,7 +154,17 @@ class AbsentDType:
 #: Dtypes that no tensor has, under PyTorch's names: tables of dtypes and comparisons need them, whoever computes in
 #: one is told why that cannot be.
 ABSENT: dict[str, Any] = {
-    **dict.fromkeys(("float16", "half"), np.dtype(np.float16)), "bfloat16": AbsentDType("bfloat16"),
+    **dict.fromkeys(("float16", "half"), np.dtype(np.float16)),
+    **{
+        limits[0]: AbsentDType(*limits)
+        for limits in (
+            ("bfloat16", 2, 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
+            ("float8_e4m3fn", 1, 2.0**-3, 448.0, 2.0**-6),
+            ("float8_e4m3fnuz", 1, 2.0**-3, 240.0, 2.0**-7),
+            ("float8_e5m2", 1, 2.0**-2, 57344.0, 2.0**-14),
+            ("float8_e5m2fnuz", 1, 2.0**-2, 57344.0, 2.0**-15),
+        )
+    },
     **dict.fromkeys(("complex64", "cfloat"), np.dtype(np.complex64)),
     **dict.fromkeys(("complex128", "cdouble"), np.dtype(np.complex128)),
     "uint16": np.dtype(np.uint16), "uint32": np.dtype(np.uint32), "uint64": np.dtype(np.uint64),

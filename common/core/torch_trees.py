@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from common.core import pytrees
@@ -84,7 +85,71 @@ def tree_any(pred: Test, tree: Any, is_leaf: Test | None = None) -> bool:
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
+class _Context:
+    """What a class tells about its objects, which PyTorch need not hash: a list of names, for example."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Context and bool(self.told == other.told)
+
+    def __hash__(self) -> int:
+        return hash(_Context)
+
+
+def register_pytree_node(cls: type, flatten_fn: Function, unflatten_fn: Function, **details: Any) -> None:
+    """Make objects of a class nodes of trees, wherever this project takes trees.
+
+    Parameters
+    ----------
+    cls : the class; its subclasses are not meant.
+    flatten_fn : of an object; returns ``(children, context)``, what differs from object to object and what is equal.
+    unflatten_fn : of ``(children, context)``; returns an object.
+    details : PyTorch's, for trees in files and paths of leaves, accepted: the structure counts.
+
+    Raises
+    ------
+    ArgumentError : something that is no class, or objects of the class are nodes already.
+    """
+
+    def flatten(tree: Any) -> tuple[list[Any], _Context]:
+        children, context = flatten_fn(tree)
+        return list(children), _Context(context)
+
+    pytrees.register_pytree_node(cls, flatten, lambda context, children: unflatten_fn(list(children), context.told))
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The place of a child in a mapping.
+
+    Parameters
+    ----------
+    key : of the mapping.
+    """
+
+    key: Any
+
+
+def _dict_flatten(d: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values of a mapping and its keys; classes of libraries that are mappings register by these three."""
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: Mapping[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    """The same, each value with its place."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
+    """A dictionary of values and keys."""
+    return dict(zip(context, values, strict=True))
+
+
 __all__ = [
-    "TreeSpec", "tree_all", "tree_any", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure",
-    "tree_unflatten",
+    "MappingKey", "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves",
+    "tree_map", "tree_map_only", "tree_structure", "tree_unflatten",
 ]  # fmt: skip

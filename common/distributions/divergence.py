@@ -11,7 +11,7 @@ from common.core.errors import ArgumentError, NotDefinedError
 from common.distributions import expectations
 from common.distributions.categories import Categorical, OneHotCategorical
 from common.distributions.counted import Bernoulli, Binomial, Geometric, Poisson
-from common.distributions.distribution import Distribution, known
+from common.distributions.distribution import known
 from common.distributions.extreme_values import Weibull
 from common.distributions.gaussian_vectors import (
     LowRankMultivariateNormal,
@@ -40,14 +40,14 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
 
     Parameters
     ----------
-    type_p, type_q : subclasses of `Distribution`.
+    type_p, type_q : subclasses of `Distribution`, or bases that a library's own families have.
 
     Raises
     ------
-    ArgumentError : they are none.
+    ArgumentError : they are no classes.
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise ArgumentError(f"Expected {name} to be a Distribution subclass but got {kind!r}")
 
     def decorate(rule: Rule) -> Rule:

@@ -166,3 +166,10 @@ class LogisticNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.base_dist.loc)
     scale = property(lambda self: self.base_dist.base_dist.scale)
+
+
+def _sample_dirichlet(concentration: Any, generator: Any = None) -> Any:
+    """A draw of each Dirichlet distribution, the shape of `concentration`; libraries call PyTorch's by this name."""
+    if generator is not None:
+        raise ArgumentError("_sample_dirichlet(): generator= is not taken: manual_seed is what distributions draw by")
+    return Dirichlet(concentration).sample()

@@ -18,7 +18,7 @@ from common.core.aliases import (
     older_reduction,
     with_older_reduction,
 )
-from common.core.devices import on_cpu
+from common.core.devices import dense, on_cpu
 from common.core.op import Op
 from common.methods.in_place_functions import over
 from common.tensor import create
@@ -158,6 +158,8 @@ def bind(
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
     if "device" in placed:
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
+    if "layout" in placed:
+        body[:0] = [f"if layout is not None: _dense(layout, {name!r})"]
     if second:
         body[:0] = [f"if {second[0]} is not None: {second[1]} = {second[0]}"]
     if name == "einsum":
@@ -195,6 +197,7 @@ def bind(
         "_leaf": _leaf,
         "_write_out": write_out,
         "_on_cpu": on_cpu,
+        "_dense": dense,
         "_over": over,
         "_older": older_reduction,
         "_by_name": _by_name,

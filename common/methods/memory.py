@@ -11,7 +11,7 @@ import numpy as np
 
 from common.autograd.view_histories import require_writable
 from common.core import mode
-from common.core.devices import STRIDED, on_cpu
+from common.core.devices import STRIDED, dense, on_cpu
 from common.core.errors import ArgumentError, DTypeError, GradientError, NotDefinedError, ShapeError
 from common.core.int_arguments import is_whole_number
 from common.core.size_tuples import Size
@@ -129,6 +129,7 @@ def _new(create: Any, name: str) -> Any:
         **named: Any,
     ) -> Any:
         on_cpu(device, name)
+        dense(layout, name)
         sizes = named.pop("size", None)
         if named:
             raise ArgumentError(f"{name}() got an unexpected keyword argument {next(iter(named))!r}")
@@ -152,6 +153,7 @@ def new_full(
 ) -> Any:
     """A number everywhere, in the dtype of this tensor."""
     on_cpu(device, "new_full")
+    dense(layout, "new_full")
     return _placed(creation.full(size, fill_value, dtype=dtype or self.dtype), requires_grad)
 
 
@@ -170,6 +172,7 @@ def new_empty_strided(
     from common.ops.create.by_strides import empty_strided
 
     on_cpu(device, "new_empty_strided")
+    dense(layout, "new_empty_strided")
     return _placed(empty_strided(size, stride, dtype=dtype or self.dtype), requires_grad)
 
 
@@ -185,6 +188,7 @@ def new_tensor(
 ) -> Any:
     """A copy of data in the dtype of this tensor."""
     on_cpu(device, "new_tensor")
+    dense(layout, "new_tensor")
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from typing import Any, cast
 from weakref import ref
@@ -20,7 +20,7 @@ from common.optim.optimizer import Optimizer
 from common.tensor.base import TensorBase
 
 
-class UpdateRule(Optimizer, ABC):
+class UpdateRule(Optimizer, metaclass=ABCMeta):
     """An optimiser given by the update of one parameter: a subclass names its options, makes state, and says it.
 
     All state exists from the start, so that every step is the same program in both engines.

@@ -164,7 +164,7 @@ class _TensorType(type):
     """Makes every tensor an instance: parameters, and tracers."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, TensorBase)
+        return isinstance(instance, TensorBase) if cls is Tensor else super().__instancecheck__(instance)
 
 
 class Tensor(TensorBase, metaclass=_TensorType):

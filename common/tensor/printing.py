@@ -87,6 +87,29 @@ def get_printoptions() -> dict[str, Any]:
     return {field.name: getattr(options, field.name) for field in fields(options)}
 
 
+def _tensor_str(self: Any, indent: int) -> str:
+    """The elements as they are printed, without ``tensor(``.
+
+    Parameters
+    ----------
+    self : tensor, on which nothing is recorded.
+    indent : how far lines after the first are moved to the right.
+    """
+    array = self.detach().numpy()
+    cut = array.size > options.threshold
+    return _nested(array, indent, *_writer(_edges(array) if cut else array), cut) if array.size else "[]"
+
+
+class _PresentOptions:
+    """The options as attributes, under which PyTorch keeps them."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(options, name)
+
+
+PRINT_OPTS = _PresentOptions()
+
+
 def text(array: np.ndarray, extra: list[str]) -> str:
     """``tensor(...)`` of an array, with what else is to be said, such as its gradient's function."""
     body, notes = "[]", []

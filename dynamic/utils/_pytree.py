@@ -3,5 +3,8 @@
 from common.api.places import publish
 from common.core.torch_trees import *  # noqa: F403
 from common.core.torch_trees import __all__ as __all__
+from common.core.torch_trees import _dict_flatten as _dict_flatten
+from common.core.torch_trees import _dict_flatten_with_keys as _dict_flatten_with_keys
+from common.core.torch_trees import _dict_unflatten as _dict_unflatten
 
 publish(__name__)

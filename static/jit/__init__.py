@@ -10,8 +10,9 @@ from common.api.places import open_places
 from common.core import absent
 
 __all__ = [
-    "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load",
-    "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
+    "ScriptModule", "TracerWarning", "_overload", "_overload_method", "_script_if_tracing", "annotate", "export",
+    "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script",
+    "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
 
 open_places(__name__)

@@ -358,7 +358,8 @@ def test_verdicts_point_in_one_direction():
         "f: static is 0.50x as fast as dynamic, never pays off, same bits."
     )
     same = {"value": 1.0, "low": 0.99, "high": 1.01}
-    assert "as fast as each other, to 1 %" in verdict.verdict({**base, "static_over": {"dynamic": same}})
+    equal = {**base, "static_over": {"dynamic": same}, "break_even": {"disk": {"value": 38.0}}}
+    assert verdict.verdict(equal) == "f: static and dynamic are as fast as each other, to 1 %, same bits."
     assert "BITS DIFFER" in verdict.verdict({"name": "f", "bits_equal": False, "differences": ["x"]})
 
 

@@ -85,7 +85,8 @@ PAGES = {
     "parallel": Page("Several processes", "a batch divided among ranks", (), (), ("parallel",)),
     "autograd": Page(
         "Derivatives", "transforms of functions, the recorded graph, hooks, checkpoints", (),
-        (*surface.TRANSFORMS, *surface.MODES, *surface.MARKS), ("autograd", "func", "utils.checkpoint"),
+        (*surface.TRANSFORMS, *surface.MODES, *surface.MARKS),
+        ("autograd", "func", "library", "ops", "utils.checkpoint"),
     ),
     "control": Page(
         "Compiling and control flow", "`function`, loops and branches, printing inside, programs that leave", (),
@@ -101,9 +102,9 @@ PAGES = {
                   ("profiler", "testing", "utils")),
     "machine": Page(
         "Machine and precision", "what scripts of PyTorch ask of devices, back ends and precision", (),
-        tuple(surface.SWITCHES),
-        ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "mps", "multiprocessing",
-         "fx", "onnx", "version", "xpu"),
+        ("install_as_torch", *surface.SWITCHES),
+        ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "mps",
+         "multiprocessing", "fx", "onnx", "quantization", "version", "xpu"),
     ),
 }  # fmt: skip
 

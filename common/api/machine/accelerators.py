@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from common.core.devices import CPU, device
 from common.core.errors import AllocationError, ArgumentError, DeviceError
-from common.nn.parallel import NO_GROUP
+from common.nn.parallel import NO_GROUP, ProcessGroup
 
 _NONE = "there is no GPU and no device but the CPU"
 
@@ -23,12 +23,14 @@ def _answer(name: str, value: Any, says: str) -> Callable[..., Any]:
     return answer
 
 
-def _refusal(space: str, name: str) -> Callable[..., NoReturn]:
+def _refusal(space: str, name: str) -> Any:
     def refuse(*args: Any, **options: Any) -> NoReturn:
         raise DeviceError(f"{space}.{name}(): {_NONE}; ask {space}.is_available() first")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = f"Refused: {_NONE}.\n\nRaises\n------\nDeviceError : always.\n"
+    if name[0].isupper():  # a class, which programs name in annotations and ``isinstance``
+        return type(name, (), {"__init__": refuse, "__doc__": refuse.__doc__, "__module__": space})
     return refuse
 
 
@@ -59,7 +61,7 @@ CUDA: dict[str, Any] = {
         "cuda", "current_device", "current_stream", "default_stream", "device", "get_device_capability",
         "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "mem_get_info",
         "memory_stats", "memory_summary", "set_device", "set_rng_state", "set_rng_state_all", "stream", "synchronize",
-        "Event", "Stream", "CUDAGraph", "graph", "make_graphed_callables", "utilization",
+        "Event", "Stream", "StreamContext", "CUDAGraph", "graph", "make_graphed_callables", "utilization",
         "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor",
         "ShortTensor", "HalfTensor", "BFloat16Tensor",
     ),
@@ -143,6 +145,7 @@ DISTRIBUTED: dict[str, Any] = {
         )
     },
     "ReduceOp": ReduceOp,
+    "ProcessGroup": ProcessGroup,
 }  # fmt: skip
 
 #: `cpu`, as the one device that is there.

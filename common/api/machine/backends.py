@@ -58,6 +58,16 @@ _CUDA = {"matmul": {"allow_tf32": False, "allow_fp16_reduced_precision_reduction
                     "allow_bf16_reduced_precision_reduction": False, "fp32_precision": "ieee"}}  # fmt: skip
 
 
+def get_cpu_capability() -> str:
+    """The widest vector instructions of the processor that kernels use: "AVX512", "AVX2" or "DEFAULT"."""
+    from common.compiler.llvm_engine import cpu
+
+    features = cpu()[1].split(",")
+    return next(
+        (name for name, feature in (("AVX512", "+avx512vl"), ("AVX2", "+avx2")) if feature in features), "DEFAULT"
+    )
+
+
 def libraries(package: str) -> dict[str, Backend]:
     """A module for every library, below a package.
 
@@ -75,5 +85,6 @@ def libraries(package: str) -> dict[str, Backend]:
     ):
         setattr(made["cuda"], name, lambda answer=answer: answer)
         setattr(made["cuda"], "enable_" + name.removesuffix("_enabled"), lambda enabled: None)
+    made["cpu"].__dict__["get_cpu_capability"] = get_cpu_capability
     made["cuda"].__dict__["sdp_kernel"] = Backend.flags
     return made

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,17 @@ class Switches(ModuleType):
 
     cache_size_limit = recompile_limit = 8
     suppress_errors = verbose = dynamic_shapes = False
+
+
+@contextlib.contextmanager
+def TransformGetItemToIndex() -> Iterator[None]:
+    """A block in which tensors index others under `vmap`, as they do everywhere here."""
+    yield
+
+
+def is_compile_supported(device_type: str) -> bool:
+    """Whether the engines' `compile` works for a device: for the CPU, which is the only one."""
+    return device_type == "cpu"
 
 
 def is_compiling() -> bool:

@@ -48,7 +48,18 @@ def make(write: Callable[..., Any] | None) -> dict[str, Any]:
         """False: a program is written after it has been traced."""
         return False
 
-    return {"export": export, "is_in_onnx_export": is_in_onnx_export}
+    def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+        """Accepted: the nodes that PyTorch's C++ tracer would write for such an operator are not written here."""
+
+    return {
+        "export": export, "is_in_onnx_export": is_in_onnx_export,
+        "register_custom_op_symbolic": register_custom_op_symbolic,
+    }  # fmt: skip
+
+
+def parse_args(*kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function for `register_custom_op_symbolic`: it stays as it is."""
+    return lambda function: function
 
 
 __all__ = ["make"]

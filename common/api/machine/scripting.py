@@ -9,6 +9,9 @@ from common.core import mode
 from common.core.errors import ArgumentError
 from common.nn.module import Module
 
+#: Annotations of what TorchScript takes as a number or a list of it.
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
+
 #: Options of PyTorch's `compile` that change nothing here.
 ACCEPTED = {"mode": None, "fullgraph": None, "dynamic": None, "backend": None, "disable": None, "options": None}
 
@@ -143,8 +146,9 @@ def make(
     )  # fmt: skip
     made = {f.__name__: f for f in functions}
     return {
-        **made, "ScriptModule": ScriptModule, "script_if_tracing": script,
-        **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged), "TracerWarning": TracerWarning,
+        **made, "ScriptModule": ScriptModule, "script_if_tracing": script, "_script_if_tracing": script,
+        **dict.fromkeys(("export", "ignore", "script_method", "unused", "_overload", "_overload_method"), unchanged),
+        "TracerWarning": TracerWarning,
     }  # fmt: skip
 
 

@@ -26,8 +26,13 @@ _chosen: list[str] = []
 
 def get_dir() -> str:
     """The directory of weights: that of `set_dir`, the environment's TORCH_HOME/hub, or ~/.cache/torch/hub."""
+    return _chosen[-1] if _chosen else str(Path(_get_torch_home()) / "hub")
+
+
+def _get_torch_home() -> str:
+    """The directory of files for PyTorch: the environment's TORCH_HOME, or ~/.cache/torch."""
     home = os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "torch"
-    return _chosen[-1] if _chosen else str((Path(home) / "hub").expanduser())
+    return str(Path(home).expanduser())
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
