@@ -111,7 +111,7 @@ def backward_pass(
     if order and external_writes.may_matter(order):
         external_writes.check(order)
     trace = current_trace()
-    if unpack is not None and trace is None and for_arrays:
+    if unpack is not None and trace is None and for_arrays and any(node.op in for_arrays for node in order):
         order = _taken_apart(order, unpack)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
