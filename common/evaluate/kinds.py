@@ -258,13 +258,42 @@ def _of_turned(self: Recipe) -> Run:
     def way_of(operands: Sequence[np.ndarray]) -> Run:
         turned = [not x.flags.c_contiguous and x.swapaxes(-1, -2).flags.c_contiguous for x in operands]
         if not any(turned):
-            return run
+            return _of_rows_apart(operands, *given) or run
         forms = [(x.swapaxes(-1, -2).shape if t else x.shape, x.dtype) for x, t in zip(operands, turned, strict=True)]
         flags = {name: have != t for name, have, t in zip(("trans_a", "trans_b"), given, turned, strict=True)}
         product, (first, second) = recipe(op, tuple(forms), flags).run, turned
         return lambda a, b: product(a.swapaxes(-1, -2) if first else a, b.swapaxes(-1, -2) if second else b)
 
     return kernels.by_layout(way_of)
+
+
+def _of_rows_apart(operands: Sequence[np.ndarray], trans_a: bool, trans_b: bool) -> Run | None:
+    """A product of a vector and a float matrix whose rows, or columns, lie apart: it is read where it lies. Or None."""
+    if len(operands) != 2 or any(x.ndim != 2 or x.dtype.kind != "f" for x in operands):
+        return None
+    a, b = operands
+    left, right = a.T if trans_a else a, b if trans_b else b.T  # rows of both are multiplied
+    (m, k), n, size = left.shape, right.shape[0], a.itemsize
+    if k < 2 or (m == 1) == (n == 1):
+        return None
+    matrix = right if m == 1 else left
+    count, (step, beside) = len(matrix), matrix.strides
+    columns = step == size
+    step, beside, extent = (beside, step, count) if columns else (step, beside, k)
+    if beside != size or step % size or step < extent * size or not matrix.flags.aligned:
+        return None
+    from common.kernels.arrays.gemm import apart_source
+
+    kernel = kernels.compiled(apart_source(a.dtype), "gemv_apart")
+    ints = count, k, step // size, int(columns)
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty((m, n), a.dtype)
+        matrix, vector = (b, a) if m == 1 else (a, b)
+        kernel(matrix, np.ascontiguousarray(vector), out, *ints)
+        return out
+
+    return product
 
 
 @prepares("kernel")

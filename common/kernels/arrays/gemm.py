@@ -63,7 +63,7 @@ from common.core.op import NativeCall
 from common.kernels.arrays import batched_products, integer_products
 from common.runtime import thread_pool
 
-__all__ = ["call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
+__all__ = ["apart_source", "call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
     "tile_symbol", "tiles",
 ]  # fmt: skip
 
@@ -209,6 +209,21 @@ def _float(vectors: bool) -> str:
     j = 0
     for s in range(batch):
 {textwrap.indent(_tile(vectors), " " * 8)}    return 0
+"""
+
+
+def apart_source(dtype: Any) -> str:
+    """Return the kernel of a float matrix and a vector: out[i] = matrix[i] @ vector, i < count, each of k products.
+
+    Args: ``count, k, ld, columns``: a row, or where `columns` is 1 a column, begins `ld` elements behind the last one.
+    """
+    kind = np.dtype(dtype)
+    return f"""def gemv_apart(bufs, args):
+    matrix = buffer(bufs, 0, {kind})
+    vector = buffer(bufs, 1, {kind})
+    out = buffer(bufs, 2, {kind})
+    multiply_vector(matrix, 0, vector, 0, out, 0, args[0], args[1], args[2], args[3])
+    return 0
 """
 
 
