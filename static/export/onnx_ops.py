@@ -22,8 +22,8 @@ MADE: set[str] = set()
 
 _SAME = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt",
-    "reciprocal": "Reciprocal", "pow": "Pow", "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
-    "ge": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
+    "reciprocal": "Reciprocal", "pow": "Pow", "eq": "Equal",
+    "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
     "isnan": "IsNaN", "maximum": "Max", "minimum": "Min", "clone": "Identity",
     "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "sigmoid": "Sigmoid",
     "erf": "Erf", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
@@ -79,6 +79,21 @@ def chosen(w: Writer, node: Node, x: list[str]) -> str:
 
 
 RULES["where"] = chosen
+
+
+def _compared(kind: str) -> OnnxRule:
+    def compare(w: Writer, node: Node, x: list[str]) -> str:
+        dtypes = {operand.dtype for operand in node.operands if hasattr(operand, "dtype")}
+        if dtypes == {np.dtype(bool)}:  # no operator orders bools
+            x = [w.cast(name, np.dtype(bool), np.dtype(np.int32)) for name in x]
+        made: str = w.add(kind, x)
+        return made
+
+    return compare
+
+
+_ORDERS = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+RULES.update({name: _compared(kind) for name, kind in _ORDERS.items()})
 RULES["relu"] = lambda w, node, x: w.add("Identity" if node.outputs[0].dtype.kind == "u" else "Relu", x)
 RULES["neg"] = lambda w, node, x: (
     w.add("Sub", [w.number(0, node), *x]) if node.outputs[0].dtype.kind == "u" else w.add("Neg", x)

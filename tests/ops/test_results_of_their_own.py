@@ -13,6 +13,7 @@ COPIES = {
     "tiles": (lambda x: x.tile((4, 1)), (1, 9000)),
     "interleaved rows": (lambda x: x.repeat_interleave(4, 0), (1, 9000)),
     "no differences": (lambda x: x.diff(0), (90, 90)),
+    "one matrix": (lambda x: dynamic.chain_matmul(x), (90, 90)),
     "first power": (lambda x: x.matrix_power(1), (90, 90)),
     "one group": (lambda x: dynamic.nn.functional.channel_shuffle(x, 1), (1, 90, 90)),
     "groups of one": (lambda x: dynamic.nn.functional.channel_shuffle(x, x.shape[1]), (1, 90, 90)),

@@ -45,7 +45,7 @@ def chain_matmul(*tensors: Any) -> Any:
     for x in tensors:
         if x.ndim != 2:
             raise ShapeError(f"chain_matmul(): Tensor dimension is {x.ndim}, expected 2 instead.")
-    product = tensors[0]
+    product = tensors[0] if len(tensors) > 1 else clone(tensors[0])
     for x in tensors[1:]:
         product = mm(product, x)
     return product

@@ -264,7 +264,14 @@ def test_what_is_missing_is_named(tmp_path):
 def small_kinds(x):
     """Kinds of elements that no operator of these names takes."""
     positive, small = x > 0, x.abs().to(static.uint8)
-    return positive * (x < 1), positive.amax(0), (x * 9).to(static.int16).amin(1), small.relu(), -small
+    return (
+        positive * (x < 1),
+        positive < (x < 1),
+        positive.amax(0),
+        (x * 9).to(static.int16).amin(1),
+        small.relu(),
+        -small,
+    )
 
 
 def test_operators_are_given_dtypes_that_they_take(tmp_path):
