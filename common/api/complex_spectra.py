@@ -1,4 +1,4 @@
-"""Names of `torch.fft` whose results or operands are complex: they can be imported; a call is refused."""
+"""Functions of PyTorch whose results or operands are complex: they can be named and imported; a call is refused."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ _REASON = (
 )
 
 
-def _refusal(name: str) -> Callable[..., NoReturn]:
+def _refusal(space: str, name: str, reason: str) -> Callable[..., NoReturn]:
     def refuse(*args: Any, **options: Any) -> NoReturn:
-        raise NotDefinedError(f"fft.{name}(): {_REASON}")
+        raise NotDefinedError(f"{space}{name}(): {reason}")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Refused: {_REASON}.\n\nRaises\n------\nNotDefinedError : always.\n"
+    refuse.__doc__ = f"Refused: {reason}.\n\nRaises\n------\nNotDefinedError : always.\n"
     return refuse
 
 
-#: By name, for both engines.
+complex_, polar, view_as_complex, view_as_real = (
+    _refusal("", name, "there are no complex numbers; keep real and imaginary parts as two tensors")
+    for name in ("complex", "polar", "view_as_complex", "view_as_real")
+)
+#: Those of `fft` by name, for both engines.
 REFUSED: dict[str, Callable[..., NoReturn]] = {
-    f"{kind}{dims}": _refusal(f"{kind}{dims}")
+    f"{kind}{dims}": _refusal("fft.", f"{kind}{dims}", _REASON)
     for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
     for dims in ("", "2", "n")
 }

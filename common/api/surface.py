@@ -145,6 +145,7 @@ RANDOM = Late(
 #: PyTorch's own names for what libraries take although they are not public.
 UNLISTED = Late(
     {
+        "common.api.complex_spectra": "complex=complex_ polar view_as_complex view_as_real",
         "common.api.machine.futures": "Future",
         "common.distributions.simplexes": "_sample_dirichlet",
         "common.control.print_assert": "_assert=assert_ _assert_async=assert_",

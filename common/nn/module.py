@@ -98,8 +98,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 value = as_registered(what, self, name, value)
                 for other in (tables, *(tables[x] for x in TABLES if x != table)):
                     other.pop(name, None)
-                if kind is not Buffer:
-                    self._non_persistent.discard(name)
+                if kind is not Buffer or not value.persistent:
+                    (self._non_persistent.add if kind is Buffer else self._non_persistent.discard)(name)
                 tables[table][name] = value
                 if kind is Module or value.name:  # other names may lead to it
                     self._rename("")

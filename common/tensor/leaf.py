@@ -97,12 +97,16 @@ class Buffer(Leaf):
     Parameters
     ----------
     data : (...) array, tensor or nested lists; copied.
+    persistent : whether the `state_dict` of a module has it.
     """
 
     __slots__ = ()
+    persistent = True
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, *, persistent: bool = True) -> None:
         super().__init__(data, False)
+        if not persistent:
+            self.persistent = False
 
 
 def sharing(leaf: Leaf) -> Buffer:

@@ -67,6 +67,10 @@ def reset() -> None:
     """Nothing: traces belong to the functions that they were made of, and go with them."""
 
 
+def mark_sizes(t: Any, index: Any = None, **bounds: Any) -> None:
+    """Nothing: which sizes of an argument are open follows from the calls; `mark_dynamic` and others in PyTorch."""
+
+
 def _unchanged(name: str, fn: Any) -> Any:
     if fn is None:
         return lambda function: _unchanged(name, function)
