@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from common.autograd.function import Function
 from common.control.callback import ShapeDtypeStruct, pure_callback
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, NotDefinedError
 from common.core.tree import flatten, unflatten
-from common.tensor.create import tensor
+from common.tensor.create import lift, tensor
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "register_autograd", "register_fake",
@@ -112,6 +114,7 @@ class CustomOpDef:
             bound.apply_defaults()
             given, named = bound.args, bound.kwargs
         leaves, structure = flatten(given)
+        leaves = [lift(x) if isinstance(x, np.ndarray) else x for x in leaves]
         form: list[Any] = []
         made = _call_of(self, structure, named, form).apply(*leaves)
         return unflatten(form[0], list(made) if isinstance(made, tuple) else [made])

@@ -13,9 +13,9 @@ import importlib
 import pickle
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, update_wrapper
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from common.core.errors import PickleError
 
@@ -36,6 +36,13 @@ class MadeCallable:
     """
 
     _maker: tuple[str, str, tuple[Any, ...], Mapping[str, Any]]
+
+    def look_like(self, target: Callable[..., Any]) -> None:
+        """Take a callable's name, module, docstring and attributes, but for attributes that this class has itself."""
+        update_wrapper(cast("Any", self), target, updated=())
+        for name, value in getattr(target, "__dict__", {}).items():
+            if not hasattr(type(self), name):
+                self.__dict__[name] = value
 
     def __copy__(self) -> Any:
         return self

@@ -76,8 +76,8 @@ class EagerFunction(MadeCallable):
     """
 
     def __init__(self, target: Callable[..., Any], control_flow: str | None = None, always: bool = False) -> None:
+        self.look_like(target)
         self._always = always
-        functools.update_wrapper(self, target)
         self._target = convert(target) if control_flow == "convert" else target
         self._maker = "dynamic", "function", (target,), {"control_flow": control_flow}
 

@@ -75,7 +75,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         memory_budget: int | None = None,
         donate_argnums: int | Sequence[int] = (),
     ) -> None:
-        functools.update_wrapper(self, target)
+        self.look_like(target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)

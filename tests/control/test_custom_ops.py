@@ -48,6 +48,8 @@ def test_an_operator_is_a_node_in_both_engines_compiled_too(engine):
     assert [x.numpy().tobytes() for x in compiled] == [value.numpy().tobytes(), gradient.numpy().tobytes()]
     assert engine.ops.tests.cube is engine.ops.tests.cube.default is cube
     assert repr(cube) == "<CustomOpDef(tests::cube)>"
+    assert cube(data).tolist() == [1.0, -8.0, 0.125]
+    assert engine.function(cube)(data).tolist() == [1.0, -8.0, 0.125]
 
 
 def test_a_compiled_operator_is_called_anew_for_every_size(engine):
