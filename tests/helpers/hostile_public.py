@@ -24,6 +24,8 @@ from common.tensor.base import TensorBase
 
 Make = Callable[[np.random.Generator], tuple[Callable[..., Any], list[Any], dict[str, Any]]]
 
+#: Beginnings of names: what stays after the call, and what refuses every call with an error of PyTorch's.
+NOT_CALLED = ("register_module_", "install_as_torch", "load_library")
 #: What a call would end, wait for, or change beyond the call; and what the rows of all tensors and modules call.
 _LEFT_OUT = frozenset(["describe_escape", "forward", "function", "register_module"])
 
@@ -33,7 +35,7 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
     yield package
     for found in pkgutil.walk_packages(dynamic.__path__, "dynamic."):
         name = found.name.partition(".")[2]
-        if not name.startswith("eager"):
+        if not name.startswith(("eager", "__main__")):
             yield importlib.import_module(f"{package.__name__}.{name}")
 
 
@@ -320,7 +322,7 @@ def table(known: dict[str, Any]) -> dict[str, Make]:
     seen: set[int] = set()
     for path, value in listed().items():
         name = path.rpartition(".")[2]
-        if name.startswith("register_module_"):  # what stays until its handle removes it
+        if name.startswith(NOT_CALLED):
             continue
         if path not in known and f"session.{name}" not in known and ".".join(path.split(".")[-2:]) not in known:
             found[path] = _call(name, value)
