@@ -17,7 +17,8 @@ from tests.helpers.python_kernels import python_kernel
 
 COUNTS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 33, 41)
 PLACES = ("c * n + {}", "{} + c * n", "m + c * n", "q", "q + m", "q * 2 + {}", "{} + (c + {}) * n", "c * 11 + {}",
-          "m - c * k")  # fmt: skip
+          "m - c * k", "(m - c) * n", "s * c", "q - c * s")  # fmt: skip
+CONDITIONS = ("c < m", "c >= m and c < k", "p[c] > 0")
 
 
 def far_loop(seed: int) -> tuple[str, np.dtype]:
@@ -25,19 +26,23 @@ def far_loop(seed: int) -> tuple[str, np.dtype]:
     rng = random.Random(seed)
     dtype = np.dtype(rng.choice(["float32", "float64", "int64", "int32", "int8", "bool_"]))
     name = "bool_" if dtype.kind == "b" else dtype.name
-    lines = ["q = c * n"]
+    lines, perhaps = ["q = c * n"], rng.choice([0, 0, 0.05, 1])
     for i in range(rng.choice([1, 2, 9, 26])):
-        lines.append(f"u{i} = x[o + {rng.choice(PLACES).replace('{}', str(rng.randint(0, 3)))}]")
+        one, other = (f"x[o + {rng.choice(PLACES).replace('{}', str(rng.randint(0, 3)))}]" for _ in range(2))
+        either = rng.random() < perhaps
+        lines.append(f"u{i} = {one} if {rng.choice(CONDITIONS)} else {other}" if either else f"u{i} = {one}")
         join = "{} | {}" if dtype.kind == "b" else "add({}, {})"
         lines.append(f"t{i} = {join.format(f't{i - 1}', f'u{i}') if i else 'u0'}")
     if rng.random() < 0.2 and dtype.kind == "f":  # what computes much goes by masked vectors
-        lines.append("s = tanh(exp(sin(u0)))")
-        lines.append("y[c * 11] = s")
+        lines.append("a = tanh(exp(sin(u0)))")
+        lines.append("y[c * 11] = a")
     target = rng.choice(["c", "c * 11", "c * 9 + 3"])
     body = "".join(f"        {line}\n" for line in [*lines, f"z[{target}] = t{i}"])
     buffers = "".join(f"    {b} = buffer(bufs, {j}, {name})\n" for j, b in enumerate("xyz"))
     sizes = "".join(f"    {size} = args[{j}]\n" for j, size in enumerate("nmko", 1))
-    loop = f"    for c in range(args[0]):\n{body}"
+    sizes += "    p = buffer(bufs, 3, int64)\n    s = p[1]\n"
+    steps = rng.choice(["args[0]", "args[0]", "2, args[0]", "m, args[0]", str(rng.randint(0, 18))])
+    loop = f"    for c in range({steps}):\n{body}"
     if rng.random() < 0.5:  # inside of another loop, a short rest may begin before its first iteration
         loop = "    for r in range(2):\n" + "".join(f"    {line}\n" for line in loop.splitlines())
     return f"def far(bufs, args):\n{buffers}{sizes}{loop}    return 0\n", dtype
@@ -62,13 +67,15 @@ class Fenced:
         return array
 
 
-def reached(source: str, sizes: list[int]) -> tuple[int, int]:
-    """The first and the last place of x that a loop reads."""
+class Recorded:
+    """An array of any length that says which of its places are read."""
 
-    places = [line.split("x[", 1)[1].rsplit("]", 1)[0] for line in source.splitlines() if "x[" in line]
-    names = dict(zip("nmko", [*sizes[1:], 0], strict=True))
-    found = [eval(place, names | {"c": c, "q": c * sizes[1]}) for c in range(sizes[0]) for place in places]
-    return min(found, default=0), max(found, default=-1)
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype, self.places = dtype, set[int]()
+
+    def __getitem__(self, place: int) -> np.generic:
+        self.places.add(int(place))
+        return self.dtype.type(1)
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
@@ -78,10 +85,13 @@ def test_random_loops_over_far_elements(seed):
     fenced = Fenced()
     for count in COUNTS:
         sizes = [count, *(int(rng.integers(-40, 41)) for _ in range(3))]
-        low, high = reached(source, sizes)
-        x = fenced(rng.integers(-9, 10, high - low + 1).astype(dtype), bool(seed % 2))
+        sizes[2] %= 41
+        x, data = Recorded(dtype), fenced(rng.integers(-40, 41, 41), bool(seed % 2))
         out = [np.zeros(11 * 41 + 4, dtype) for _ in range(4)]
+        assert by_python([x, *out[:2], data], [*sizes, 0]) == 0
+        low, high = min(x.places, default=0), max(x.places, default=-1)
+        x = fenced(rng.integers(-9, 10, high - low + 1).astype(dtype), bool(seed % 2))
         for run, arrays in ((by_python, out[:2]), (lambda *of: run_kernel(address, *of), out[2:])):
-            assert run([x, *arrays], [*sizes, -low]) == 0
+            assert run([x, *arrays, data], [*sizes, -low]) == 0
         for a, b in zip(out[:2], out[2:], strict=True):
             assert a.tobytes() == b.tobytes(), (sizes, source)

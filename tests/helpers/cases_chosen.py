@@ -19,6 +19,10 @@ def Holes(*shape: int | str) -> Draw:
 
 
 case("clip", lambda x: F.clip(x, -0.5, 0.7), X("n", 3))
+case("clamp_min", lambda x: F.clamp_min(x, -0.5), X("n", 3))
+case("clamp_min", F.clamp_min, X("n", 3), X(3))
+case("clamp_max", lambda x: F.clamp_max(x, 0.7), X("n", 3))
+case("clamp_max", F.clamp_max, X("n", 3), X(3))
 case("mode", lambda x: F.mode(x, 1), Tied("n", 6), differentiable=False)
 case("mode", lambda x: F.mode(x, 0, True), Tied("n", 3), differentiable=False, empty=False)
 case("nanmedian", F.nanmedian, Holes("n", 3), differentiable=False, empty=False)
