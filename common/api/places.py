@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from common.core import absent
+from common.core import absent, absent_types
 from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
-    "": ("_C __config__ _custom_ops _tensor_str ao functional serialization torch_version", ""),
+    "": ("_C __config__ _custom_ops _tensor_str ao functional overrides serialization torch_version", ""),
+    "_C": ("_nn", "_C"),
     "nn": ("_reduction common_types", "nn"),
     "nn.modules": (
         "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
@@ -30,11 +31,11 @@ PLACES: dict[str, tuple[str, str]] = {
     "cuda": ("_utils comm nccl random", "cuda"),
     "cuda.amp": ("autocast_mode grad_scaler", "cuda.amp"),
     "ao": ("quantization", "quantization"),
-    "_dynamo": ("_trace_wrapped_higher_order_op utils", "_dynamo"),
+    "_dynamo": ("_trace_wrapped_higher_order_op eval_frame utils", "_dynamo"),
     "jit": ("annotations", "jit"),
     "onnx": ("symbolic_helper symbolic_opset9 symbolic_opset11", "onnx"),
-    "distributed": ("nn optim rpc", "distributed"),
-    "utils": ("_foreach_utils collect_env dlpack hooks", "utils"),
+    "distributed": ("device_mesh nn optim rpc tensor", "distributed"),
+    "utils": ("_foreach_utils _python_dispatch collect_env dlpack flop_counter hooks", "utils"),
     "utils.data": ("_utils distributed", "utils.data"),
     "utils.data._utils": ("collate", "utils.data"),
     "utils.tensorboard": ("writer", "utils.tensorboard"),
@@ -55,8 +56,11 @@ INNER: dict[str, tuple[str, str]] = {
     "_C": (
         "common.api.machine.reports",
         "DisableTorchFunctionSubclass DispatchKey DispatchKeySet _ExcludeDispatchKeyGuard "
-        "_disabled_torch_function_impl _get_tracing_state _log_api_usage_once",
+        "_TensorMeta _are_functorch_transforms_active _disabled_torch_function_impl "
+        "_get_tracing_state _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu _jit_set_nvfuser_enabled "
+        "_jit_set_profiling_executor _jit_set_profiling_mode _jit_set_texpr_fuser_enabled _log_api_usage_once",
     ),
+    "_C._nn": ("common.api.machine.reports", "_parse_to"),
     "__config__": ("common.api.machine.build_text", "parallel_info show"),
     "_dynamo._trace_wrapped_higher_order_op": ("common.api.machine.compiling", "TransformGetItemToIndex"),
     "_dynamo.utils": ("common.api.machine.compiling", "is_compile_supported"),
@@ -65,8 +69,12 @@ INNER: dict[str, tuple[str, str]] = {
     "distributed.optim": ("common.nn.parallel", "ZeroRedundancyOptimizer"),
     "serialization": (
         "common.tools.files.save_load common.tools.files.safe_globals",
-        "FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals default_restore_location get_safe_globals "
-        "safe_globals",
+        "DEFAULT_PROTOCOL FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals default_restore_location "
+        "get_safe_globals safe_globals",
+    ),
+    "overrides": (
+        "common.api.machine.reports",
+        "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_like",
     ),
     "torch_version": ("common.version", "TorchVersion"),
     "cuda._utils": ("common.nn.parallel", "_get_device_index"),
@@ -111,7 +119,9 @@ INNER: dict[str, tuple[str, str]] = {
     "optim.lbfgs": ("common.optim.line_search", "_cubic_interpolate _strong_wolfe"),
     "utils._foreach_utils": ("common.api.foreach", "_group_tensors_by_device_and_dtype"),
     "utils.collect_env": ("common.api.machine.build_text", "get_pretty_env_info"),
+    "utils.data._utils.collate": ("common.data.collate", "np_str_obj_array_pattern"),
     "utils.dlpack": ("common.tensor.create", "from_dlpack to_dlpack"),
+    "utils.flop_counter": ("common.api.machine.flop_counter", "FlopCounterMode"),
     "utils.hooks": ("common.tensor.hook_handles", "RemovableHandle"),
 }
 
@@ -127,8 +137,9 @@ def _forward(own: str, target: str) -> Callable[[str], Any]:
             homes = map(importlib.import_module, source.split())
             found = next(getattr(home, name) for home in homes if hasattr(home, name))
             return boundary.published(found) if isinstance(found, FunctionType) else found
-        if absent.why_there(own.partition(".")[2], name) is not None:
-            absent.refuse(own, name)
+        inner = own.partition(".")[2]
+        if name in absent_types.TYPES.get(inner, "").split() or absent.why_there(inner, name) is not None:
+            return absent.refuse(own, name)
         return getattr(importlib.import_module(target), name)
 
     return module_getattr

@@ -147,6 +147,8 @@ UNLISTED = Late(
     {
         "common.api.complex_spectra": "complex=complex_ polar view_as_complex view_as_real",
         "common.api.machine.futures": "Future",
+        "common.api.machine.scripting": "ScriptModule",
+        "common.api.machine.storages": "UntypedStorage",
         "common.distributions.simplexes": "_sample_dirichlet",
         "common.control.print_assert": "_assert=assert_ _assert_async=assert_",
         "common.api.checks": "_check _check_index _check_value _check_type _check_not_implemented _check_is_size",

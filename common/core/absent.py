@@ -19,8 +19,9 @@ import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
+from common.core.absent_types import absent_type
 from common.core.errors import MissingAttributeError
 
 _LINALG = "numpy.linalg and scipy.linalg have it, for x.numpy(), without derivatives; in a trace by pure_callback"
@@ -64,6 +65,8 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "remote_device rendezvous rpc run scatter scatter_object_list send_object_list set_debug_level "
         "set_debug_level_from_env shrink_group split_group supports_complex tensor utils",
     ),
+    ("distributed.tensor distributed.device_mesh", _ONE_PROGRAM,
+     "DTensor DeviceMesh Partial Placement Replicate Shard distribute_* init_device_mesh parallel experimental"),
     (
         "cuda xpu mps cpu accelerator",
         _NO_GPU,
@@ -154,10 +157,10 @@ REASONS: tuple[tuple[str, str], ...] = (
      "uint16 uint32 uint64 uint[1-7] int[1-7] bits* bit"),
     (_NO_GPU,
      "cuda* cudnn* miopen_* mtia xpu ipu hip "
-     "is_vulkan* Stream Event get_device_module "
+     "is_vulkan* emit_* Stream Event get_device_module "
      "record_stream AcceleratorError DeviceObjType StreamObjType DeviceType "
      "*vulkan* "
-     "swizzle* to_mkldnn mkldnn_* kineto_available *cudagraph*"),
+     "swizzle* to_mkldnn mkldnn_* *cudagraph*"),
     ("there is no quantisation; compute in float32",
      "quantiz* quantis* quantized* *quantize* q_* qint* quint* qscheme QInt* QUInt* per_channel* per_tensor* int_repr "
      "fake_quant* fused_moving_avg_obs* choose_qparams* fbgemm_* ao qat intrinsic quantizable"),
@@ -172,10 +175,14 @@ REASONS: tuple[tuple[str, str], ...] = (
      "fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
      "parse_* import_ir_* merge_type* unify_type* Lite* AliasDb AnyType Argument* Code CallStack Concrete* FileCheck "
      "IODescriptor Block Use Value Node Gradient TracingState JITException StaticModule ThroughputBenchmark Benchmark* "
-     "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* library ops cpp classes functionalize "
+     "Deserialization* Serialization* DeepCopyMemo* library ops cpp classes functionalize "
      "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
+    (_OWN_FILES, "PyTorchFile*"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
+    ("no class and no mode takes functions over before they run", "TorchFunctionMode TorchDispatchMode"),
+    ("{tw}.compile gives a module that is called as before; keep the module itself for its attributes",
+     "OptimizedModule"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
      "*storage* *Storage resize_as_* resize resize_as const_data_ptr "
      "*_format dim_order"),
@@ -287,8 +294,12 @@ def answer(space: str, name: str) -> str | None:
     return None if reason is None else reason.format(tw=root)
 
 
-def refuse(space: str, name: str) -> NoReturn:
+def refuse(space: str, name: str) -> Any:
     """Raise the error for a name that a module does not have; to be called by its ``__getattr__``.
+
+    Returns
+    -------
+    type : for classes that programs name, and which refuse to be made.
 
     Raises
     ------
@@ -298,6 +309,8 @@ def refuse(space: str, name: str) -> NoReturn:
     if told is None:
         raise MissingAttributeError(f"module {space!r} has no attribute {name!r}")
     text = f"module {space!r} has no {name!r}: {told}"
+    if (kind := absent_type(space, name, text)) is not None:
+        return kind
     caller = sys._getframe(2)
     if caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
         raise ImportError(text, name=space)
@@ -307,8 +320,8 @@ def refuse(space: str, name: str) -> NoReturn:
 def getter(space: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module."""
 
-    def module_getattr(name: str) -> NoReturn:
-        refuse(space, name)
+    def module_getattr(name: str) -> Any:
+        return refuse(space, name)
 
     return module_getattr
 

@@ -2,15 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core import pytrees
-from common.core.pytrees import TreeDef as TreeSpec
+from common.core.pytrees import TreeDef
+from common.core.tree import LEAF, MAPS, NODES, Structure
 
 Function = Callable[..., Any]
 Test = Callable[[Any], bool]
+PyTree = Any
+
+
+class TreeSpec(TreeDef):
+    """The structure of a tree, level by level.
+
+    Parameters
+    ----------
+    type : the class of the outermost node; `collections.namedtuple` for all named tuples, None for a leaf.
+    context : what `SUPPORTED_NODES` tells about the node besides its children.
+    children_specs : the structures of the children.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, type: Any, context: Any = None, children_specs: Iterable[TreeSpec] = ()) -> None:
+        parts = tuple([child._structure for child in children_specs])
+        if type is None:
+            super().__init__(LEAF)
+        elif type is namedtuple:
+            super().__init__((context, parts))
+        elif type in (tuple, list):
+            super().__init__((type, parts))
+        elif type is defaultdict:
+            super().__init__((type, tuple(context[1]), context[0], parts))
+        elif type in MAPS:
+            super().__init__((type, tuple(context), parts))
+        else:
+            super().__init__((type, _Context(context) if type in _REGISTERED else context, parts))
+
+    @property
+    def type(self) -> Any:
+        """The class of the outermost node; `collections.namedtuple` for all named tuples, None for a leaf."""
+        if self.is_leaf():
+            return None
+        kind = self._structure[0]
+        return kind if kind is tuple or not _is_named(kind) else namedtuple
+
+    @property
+    def context(self) -> Any:
+        """What `SUPPORTED_NODES` tells about the node besides its children."""
+        if self.is_leaf() or self.type in (tuple, list):
+            return None
+        kind, *data, _ = self._structure
+        if self.type is namedtuple:
+            return kind
+        if kind in MAPS:
+            return [data[1], list(data[0])] if kind is defaultdict else list(data[0])
+        return data[0].told if kind in _REGISTERED else data[0]
+
+    @property
+    def children_specs(self) -> list[TreeSpec]:
+        """The structures of the children."""
+        return [] if self.is_leaf() else [_spec(part) for part in self._structure[-1]]
+
+    def is_leaf(self) -> bool:
+        """Whether it is that of a leaf."""
+        return not isinstance(self._structure, tuple)
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+
+def _spec(structure: Structure) -> TreeSpec:
+    made = object.__new__(TreeSpec if isinstance(structure, tuple) else LeafSpec)
+    TreeDef.__init__(made, structure)
+    return made
+
+
+def _is_named(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class of an object as `SUPPORTED_NODES` has it."""
+    return namedtuple if _is_named(type(tree)) else type(tree)
+
+
+class NodeDef(NamedTuple):
+    """How objects of a class are taken apart, into ``(children, context)``, and made of the two."""
+
+    type: Any
+    flatten_fn: Function
+    unflatten_fn: Function
+
+
+class _SupportedNodes(Mapping[Any, NodeDef]):
+    """The classes whose objects are nodes of trees."""
+
+    def __getitem__(self, kind: Any) -> NodeDef:
+        if kind not in tuple(self):
+            raise KeyError(kind)
+
+        def flatten_fn(tree: Any) -> tuple[list[Any], Any]:
+            children, spec = tree_flatten(tree, lambda x: x is not tree)
+            return children, spec.context
+
+        def unflatten_fn(children: Iterable[Any], context: Any) -> Any:
+            parts = list(children)
+            return tree_unflatten(parts, TreeSpec(kind, context, [LeafSpec()] * len(parts)))
+
+        return NodeDef(kind, flatten_fn, unflatten_fn)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((tuple, list, namedtuple, *NODES))
+
+    def __len__(self) -> int:
+        return 3 + len(NODES)
+
+
+SUPPORTED_NODES = _SupportedNodes()
 
 
 def _is_leaf(test: Test | None) -> Test:
@@ -26,7 +145,8 @@ def tree_flatten(tree: Any, is_leaf: Test | None = None) -> tuple[list[Any], Tre
     >>> leaves, tree_unflatten([3, 4, 5], spec)
     ([1, None, 2], {'a': (3, 4), 'b': [5]})
     """
-    return pytrees.tree_flatten(tree, _is_leaf(is_leaf))
+    leaves, spec = pytrees.tree_flatten(tree, _is_leaf(is_leaf))
+    return leaves, _spec(spec._structure)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
@@ -46,7 +166,7 @@ def tree_leaves(tree: Any, is_leaf: Test | None = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: Test | None = None) -> TreeSpec:
     """The structure of a tree."""
-    return pytrees.tree_structure(tree, _is_leaf(is_leaf))
+    return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func: Function, tree: Any, *rests: Any, is_leaf: Test | None = None) -> Any:
@@ -100,6 +220,9 @@ class _Context:
         return hash(_Context)
 
 
+_REGISTERED: set[Any] = set()
+
+
 def register_pytree_node(cls: type, flatten_fn: Function, unflatten_fn: Function, **details: Any) -> None:
     """Make objects of a class nodes of trees, wherever this project takes trees.
 
@@ -119,6 +242,7 @@ def register_pytree_node(cls: type, flatten_fn: Function, unflatten_fn: Function
         children, context = flatten_fn(tree)
         return list(children), _Context(context)
 
+    _REGISTERED.add(cls)
     pytrees.register_pytree_node(cls, flatten, lambda context, children: unflatten_fn(list(children), context.told))
 
 
@@ -150,6 +274,7 @@ def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]
 
 
 __all__ = [
-    "MappingKey", "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves",
+    "SUPPORTED_NODES", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "TreeSpec",
+    "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves",
     "tree_map", "tree_map_only", "tree_structure", "tree_unflatten",
 ]  # fmt: skip

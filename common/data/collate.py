@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from common.core.errors import ArgumentError, ShapeError
 from common.ops.shape.cat import stack
 from common.tensor.base import TensorBase
 from common.tensor.create import as_tensor, tensor
+
+#: How numpy describes dtypes whose arrays do not become tensors: texts and objects.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 def default_convert(data: Any) -> Any:

@@ -33,7 +33,7 @@ class Dataset(Generic[T]):
         """One sample; defined by each subclass."""
         raise NotDefinedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -82,7 +82,7 @@ class TensorDataset(Dataset[Any]):
         return len(self.tensors[0]) if self.tensors else 0
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T]):
     """Samples of several datasets side by side: a tuple, or a dictionary where they are given by name.
 
     Parameters
@@ -115,7 +115,7 @@ class StackDataset(Dataset[Any]):
         return self._length
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[T]):
     """Samples of several datasets, one dataset after the other.
 
     Parameters
@@ -174,7 +174,7 @@ class ChainDataset(IterableDataset[Any]):
         return sum(len(d) for d in self.datasets)
 
 
-class Subset(Dataset[Any]):
+class Subset(Dataset[T]):
     """Some samples of a dataset.
 
     Parameters
@@ -213,7 +213,9 @@ def stacked_rows(dataset: Any, order: Any) -> list[Any] | None:
         return None
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: random.Generator | None = None) -> list[Subset]:
+def random_split(
+    dataset: Any, lengths: Sequence[float], generator: random.Generator | None = None
+) -> list[Subset[Any]]:
     """Subsets of a dataset in random order, without common samples.
 
     Parameters

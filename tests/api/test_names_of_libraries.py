@@ -163,3 +163,117 @@ def test_divergences_of_a_librarys_own_families(engine):
     assert engine.distributions.kl_divergence(Point(0.0, 1.0), Point(1.0, 1.0)) == "apart"
     with pytest.raises(ValueError, match="to be a Distribution subclass"):
         engine.distributions.register_kl(3, Family)
+
+
+def test_classes_that_are_absent_are_named_and_not_made(engine):
+    for place, name, told in [
+        ("fx", "GraphModule", "no TorchScript and no FX"),
+        ("overrides", "TorchFunctionMode", "takes functions over"),
+        ("utils._python_dispatch", "TorchDispatchMode", "takes functions over"),
+        ("distributed.tensor", "DTensor", "no distributed programs"),
+        ("_dynamo.eval_frame", "OptimizedModule", "keep the module itself"),
+        ("autograd.profiler", "emit_nvtx", "there is no GPU"),
+    ]:
+        kind = getattr(part(engine, place), name)
+        assert kind is getattr(part(engine, place), name)
+        assert not isinstance(engine.ones(1), kind)
+        below = type("Below", (kind,), {"__init__": lambda self: None})
+        for made in (kind, below):
+            with pytest.raises(AttributeError, match=told):
+                made()
+    assert issubclass(engine.ScriptModule, engine.nn.Module)
+
+
+def test_nothing_takes_functions_over(engine):
+    overrides = part(engine, "overrides")
+    assert not overrides.has_torch_function((engine.ones(1),))
+    assert overrides.handle_torch_function(max, (), 1, 2) == 2
+    assert overrides.is_tensor_like(engine.ones(1))
+    assert not overrides.is_tensor_like(1.0)
+
+
+def test_trees_level_by_level(engine):
+    """Lightning takes batches of loaders apart itself, and puts them together."""
+    import collections
+
+    trees = part(engine, "utils._pytree")
+    Pair = collections.namedtuple("Pair", "a b")
+
+    class Own:
+        def __init__(self, parts, label):
+            self.parts, self.label = parts, label
+
+    trees.register_pytree_node(Own, lambda own: (own.parts, [own.label]), lambda parts, told: Own(parts, told[0]))
+
+    def apart(tree):
+        kind = trees._get_node_type(tree)
+        if kind not in trees.SUPPORTED_NODES:
+            return [tree], trees.LeafSpec()
+        children, context = trees.SUPPORTED_NODES[kind].flatten_fn(tree)
+        pairs = [apart(child) for child in children]
+        return [x for leaves, _ in pairs for x in leaves], trees.TreeSpec(kind, context, [spec for _, spec in pairs])
+
+    counts = collections.defaultdict(list, z=[3])
+    for tree in ({"a": (1, [2]), "b": 3}, Pair(1, (2, 3)), collections.OrderedDict(x=1), counts, [], 5, (1, {})):
+        leaves, spec = apart(tree)
+        assert spec == trees.tree_structure(tree)
+        assert hash(spec) == hash(trees.tree_structure(tree))
+        again = trees.tree_unflatten(leaves, spec)
+        assert again == tree
+        assert type(again) is type(tree)
+        assert trees.TreeSpec(spec.type, spec.context, spec.children_specs) == spec
+    leaves, spec = apart([Own([1, 2], "first")])
+    (made,) = trees.tree_unflatten([x + 1 for x in leaves], spec)
+    assert (made.parts, made.label) == ([2, 3], "first")
+    assert spec.children_specs[0].context == ["first"]
+    assert spec == trees.tree_structure([made])
+    node = trees.SUPPORTED_NODES[dict]
+    assert node.unflatten_fn([1, 2], ["a", "b"]) == {"a": 1, "b": 2}
+    assert int not in trees.SUPPORTED_NODES
+    assert isinstance(trees.tree_structure(1), trees.LeafSpec)
+
+
+def test_the_arguments_of_to(engine):
+    parsed = part(engine, "_C")._nn._parse_to
+    cpu = engine.device("cpu")
+    assert parsed("cpu", engine.float64) == (cpu, engine.float64, False, None)
+    assert parsed(engine.float64)[:2] == (None, engine.float64)
+    assert parsed(engine.ones(1))[:2] == (cpu, engine.float32)
+    assert parsed(device="cpu", non_blocking=True) == (cpu, None, True, None)
+    with pytest.raises(RuntimeError, match="no GPU"):
+        parsed("cuda")
+
+
+def test_bytes_of_files_and_counters_of_operations(engine, tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(10)))
+    storage = engine.UntypedStorage.from_file(str(path), False, 8).untyped()
+    assert storage[2:4].tolist() == [2, 3]
+    assert len(storage) == storage.nbytes() == 8
+    with pytest.raises(ValueError, match="has 10 bytes, not 11"):
+        engine.UntypedStorage.from_file(path, False, 11)
+    with pytest.raises(ValueError, match="there are no storages"):
+        engine.UntypedStorage(3)
+    counter = part(engine, "utils.flop_counter").FlopCounterMode(display=False)
+    assert counter.get_total_flops() == 0
+    with pytest.raises(ValueError, match="operations are not counted"), counter:
+        pass
+
+
+def test_the_generators_of_no_devices(engine):
+    for place in (engine.cuda, part(engine, "xpu")):
+        place.set_rng_state_all(place.get_rng_state_all())
+        with pytest.raises(RuntimeError, match="there are states of 1 devices"):
+            place.set_rng_state_all([engine.get_rng_state()])
+
+
+def test_datasets_are_generic(engine):
+    from typing import TypeVar
+
+    data, T = part(engine, "utils.data"), TypeVar("T")
+    for kind in (data.Subset, data.ConcatDataset, data.StackDataset, data.DataLoader):
+
+        class Below(kind[T]):
+            pass
+
+        assert issubclass(Below, kind)

@@ -125,3 +125,21 @@ def test_files_of_every_length_of_header_are_read():
     for length in range(0, 280, 4):
         obj = {"k" * length: dynamic.ones(1)}
         assert through(dynamic, obj)["k" * length].tolist() == [1.0]
+
+
+@engines
+def test_arrays_that_tensors_cannot_be(tw):
+    """Checkpoints of trainers hold the states of numpy's generators."""
+    obj = {"state": np.random.RandomState(3).get_state(), "names": np.array(["a", "bc"]), "half": np.ones(2, "f2").T,
+           "c": np.array([[1 + 2j, 3]])[:, ::-1], "none": np.zeros((2, 0), "u8"), "one": np.array(7, "u2")}  # fmt: skip
+    loaded = through(tw, obj)
+    for name in obj.keys() - {"state"}:
+        assert loaded[name].dtype == obj[name].dtype
+        assert loaded[name].shape == obj[name].shape
+        np.testing.assert_array_equal(loaded[name], obj[name])
+    ours, theirs = np.random.RandomState(0), np.random.RandomState(3)
+    ours.set_state(loaded["state"])
+    assert ours.rand() == theirs.rand()
+    loaded["c"][0, 0] = 0
+    with pytest.raises(TypeError, match="Could not infer dtype"):
+        through(tw, np.array([object()]))

@@ -50,6 +50,22 @@ def _refusals(space: str, *names: str) -> dict[str, Any]:
     return {name: _refusal(space, name) for name in names}
 
 
+def get_rng_state_all() -> list[Any]:
+    """The states of the generators of all devices, of which there are none."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Set what `get_rng_state_all` has given.
+
+    Raises
+    ------
+    DeviceError : there is a state of a device.
+    """
+    if len(list(new_states)):
+        raise DeviceError(f"set_rng_state_all(): {_NONE}; there are states of {len(list(new_states))} devices")
+
+
 _RANDOM = ("manual_seed", "manual_seed_all", "seed", "seed_all")
 CUDA: dict[str, Any] = {
     **_questions("is_available", "is_bf16_supported", "is_initialized", "is_current_stream_capturing"),
@@ -59,12 +75,14 @@ CUDA: dict[str, Any] = {
                "reset_max_memory_allocated", "set_per_process_memory_fraction"),
     **_refusals(
         "cuda", "current_device", "current_stream", "default_stream", "device", "get_device_capability",
-        "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "mem_get_info",
-        "memory_stats", "memory_summary", "set_device", "set_rng_state", "set_rng_state_all", "stream", "synchronize",
+        "get_device_name", "get_device_properties", "get_rng_state", "mem_get_info",
+        "memory_stats", "memory_summary", "set_device", "set_rng_state", "stream", "synchronize",
         "Event", "Stream", "StreamContext", "CUDAGraph", "graph", "make_graphed_callables", "utilization",
         "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor",
         "ShortTensor", "HalfTensor", "BFloat16Tensor",
     ),
+    "get_rng_state_all": get_rng_state_all,
+    "set_rng_state_all": set_rng_state_all,
     "OutOfMemoryError": AllocationError,
     "_initialized": False,
 }  # fmt: skip
@@ -78,6 +96,8 @@ XPU: dict[str, Any] = {
     **_questions("is_available", "is_initialized"),
     **_zeros("device_count", "max_memory_allocated", "memory_allocated"),
     **_nothing(*_RANDOM, "empty_cache"),
+    "get_rng_state_all": get_rng_state_all,
+    "set_rng_state_all": set_rng_state_all,
     **_refusals("xpu", "current_device", "device", "get_device_name", "set_device", "synchronize"),
 }
 

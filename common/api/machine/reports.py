@@ -7,6 +7,13 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from common.core.devices import CPU
+from common.core.devices import device as TheDevice
+from common.methods.conversions import target_of
+from common.tensor.base import Tensor, TensorBase
+
+_TensorMeta = type(Tensor)
+
 
 def _log_api_usage_once(*event: Any) -> None:
     """Nothing: no use is counted."""
@@ -25,6 +32,47 @@ def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: An
 def DisableTorchFunctionSubclass() -> Iterator[None]:
     """A block in which no class of tensors is asked before a function runs, as nowhere."""
     yield
+
+
+def has_torch_function(*args: Any) -> bool:
+    """False: no class of tensors is asked before a function runs."""
+    return False
+
+
+has_torch_function_unary = has_torch_function_variadic = has_torch_function
+
+
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function: no class of tensors is asked before it."""
+    return public_api(*args, **kwargs)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(inp, TensorBase)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """False: functions take the values of `func`'s transforms as they take tensors."""
+    return False
+
+
+def _jit_set_profiling_mode(*switch: Any) -> bool:
+    """False: TorchScript's switches change nothing."""
+    return False
+
+
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_nvfuser_enabled = _jit_set_profiling_mode
+_jit_set_profiling_executor = _jit_set_texpr_fuser_enabled = _jit_set_profiling_mode
+
+
+def _parse_to(
+    *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+) -> tuple[TheDevice | None, Any, bool, Any]:
+    """The device, the dtype and the two further arguments that a call of `Tensor.to` means; None for what it leaves."""
+    first = args[0] if args and not isinstance(args[0], bool) else device
+    meant = target_of("to", args, dtype, device)
+    return (CPU if isinstance(first, (TensorBase, TheDevice, str, int)) else None, meant, non_blocking, memory_format)
 
 
 class DispatchKey(enum.Enum):

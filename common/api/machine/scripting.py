@@ -147,7 +147,9 @@ def make(
     made = {f.__name__: f for f in functions}
     return {
         **made, "ScriptModule": ScriptModule, "script_if_tracing": script, "_script_if_tracing": script,
-        **dict.fromkeys(("export", "ignore", "script_method", "unused", "_overload", "_overload_method"), unchanged),
+        **dict.fromkeys(
+            ("export", "ignore", "interface", "script_method", "unused", "_overload", "_overload_method"), unchanged
+        ),
         "TracerWarning": TracerWarning,
     }  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from common.core.devices import device, on_cpu
-from common.core.dtypes import name_of
+from common.core.dtypes import SUPPORTED, name_of
 from common.core.errors import ArgumentError, StateError
 from common.core.source_lines import warn_user
 from common.tensor.arrays import to_array
@@ -29,6 +29,8 @@ from common.tools.files.whole_file import whole_file
 #: Types of `f` and of `map_location`, as programs of PyTorch annotate them.
 FILE_LIKE = str | os.PathLike[str] | IO[bytes]
 MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None
+#: What PyTorch pickles with by default, which programs pass on.
+DEFAULT_PROTOCOL = 2
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
@@ -37,6 +39,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 _KEY = "twingrad.structure"
+#: Kinds of arrays that tensors do not have, and files hold: the state of numpy's generators, texts.
+_OTHERS = "ufcSU"
 
 
 class _SavedWriter:
@@ -54,6 +58,8 @@ class _SavedWriter:
         if isinstance(x, TensorBase):
             kind = "parameter" if isinstance(x, Parameter) else "buffer" if isinstance(x, Buffer) else "tensor"
             return {kind: [self._array(to_array(x, copy=False)), bool(x.requires_grad)]}
+        if isinstance(x, np.ndarray) and x.dtype not in SUPPORTED and x.dtype.kind in _OTHERS:
+            return {"bytes of": [x.dtype.str, list(x.shape), base64.b64encode(x.tobytes()).decode()]}
         if isinstance(x, np.ndarray):
             return {"array": self._array(to_array(x, copy=False))}
         if isinstance(x, np.generic) and x.dtype.kind in "biuf":
@@ -213,6 +219,11 @@ def _built(x: Any, arrays: dict[str, np.ndarray]) -> Any:
             return Parameter(arrays[name], requires_grad)
         tensor = wrap(arrays[name])
         return tensor.requires_grad_() if requires_grad else tensor
+    if kind == "bytes of":
+        dtype = np.dtype(content[0])
+        if dtype.kind not in _OTHERS:
+            raise ValueError(f"an array of {dtype}")
+        return np.frombuffer(base64.b64decode(content[2]), dtype).reshape(content[1]).copy()
     if kind == "number":
         return np.dtype(content[0]).type(content[1])
     simple: dict[str, Any] = {"bytes": base64.b64decode, "dtype": np.dtype, "device": device}

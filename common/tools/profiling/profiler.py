@@ -29,9 +29,14 @@ from common.tools.profiling.events import EventList, FunctionEvent, averages, ch
 from common.tools.profiling.schedule import ProfilerAction, Schedule, schedule
 
 __all__ = [
-    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
-    "tensorboard_trace_handler",
+    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
+    "record_function", "schedule", "tensorboard_trace_handler",
 ]  # fmt: skip
+
+
+def kineto_available() -> bool:
+    """False: the profiler is this project's own."""
+    return False
 
 
 class ProfilerActivity(enum.Enum):
