@@ -168,6 +168,7 @@ def open_places(package: str) -> None:
             continue
         module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
         module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
+        module.__path__ = []  # so that imports of modules below are told why there are none
         sys.modules[module.__name__] = module
         if f"{inner}.{name}".lstrip(".") in PLACES:
             open_places(module.__name__)

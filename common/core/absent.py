@@ -65,8 +65,11 @@ PLACED: tuple[tuple[str, str, str], ...] = (
         "remote_device rendezvous rpc run scatter scatter_object_list send_object_list set_debug_level "
         "set_debug_level_from_env shrink_group split_group supports_complex tensor utils",
     ),
-    ("distributed.tensor distributed.device_mesh", _ONE_PROGRAM,
-     "DTensor DeviceMesh Partial Placement Replicate Shard distribute_* init_device_mesh parallel experimental"),
+    (
+        "distributed.tensor distributed.device_mesh",
+        _ONE_PROGRAM,
+        "DTensor DeviceMesh Partial Placement Replicate Shard distribute_* init_device_mesh parallel experimental",
+    ),
     (
         "cuda xpu mps cpu accelerator",
         _NO_GPU,
@@ -180,7 +183,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     (_OWN_FILES, "PyTorchFile*"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
-    ("no class and no mode takes functions over before they run", "TorchFunctionMode TorchDispatchMode"),
+    ("no class and no mode takes functions over before they run", "TorchFunctionMode TorchDispatchMode as_subclass"),
     ("{tw}.compile gives a module that is called as before; keep the module itself for its attributes",
      "OptimizedModule"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
@@ -216,7 +219,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "reproducibility_notes weak"),
     ("not here yet",
      "hash_tensor masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
-     "monitor set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
+     "monitor set_submodule module_load grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ rearrange "
      "NestedIOFunction reinforce T_destination "
      "profiler BufferDict AVG SUM deterministic "

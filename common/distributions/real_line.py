@@ -278,7 +278,13 @@ class HalfNormal(_Folded):
     Parameters
     ----------
     scale : their standard deviation before.
+
+    Attributes
+    ----------
+    base_dist : the normal distribution itself.
     """
+
+    base_dist = property(lambda self: Normal(F.zeros_like(self.scale), self.scale))
 
     def _draw(self, shape: Shape) -> Any:
         return F.abs(normal_draw(shape, self.scale.dtype) * self.scale)
@@ -309,7 +315,13 @@ class HalfCauchy(_Folded):
     Parameters
     ----------
     scale : the median.
+
+    Attributes
+    ----------
+    base_dist : the Cauchy distribution itself.
     """
+
+    base_dist = property(lambda self: Cauchy(F.zeros_like(self.scale), self.scale))
 
     def _draw(self, shape: Shape) -> Any:
         return F.abs(F.tan(math.pi * (uniform_draw(shape, self.scale.dtype) - 0.5)) * self.scale)

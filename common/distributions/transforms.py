@@ -35,7 +35,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise ArgumentError(f"cache_size must be 0 or 1, got {cache_size!r}")
         super().__init__()
-        self._cache_size, self._last = cache_size, (None, None)
+        self._cache_size, self._cached_x_y = cache_size, (None, None)
         self._inv: Any = None
 
     @property
@@ -75,19 +75,19 @@ class Transform:
 
     def __call__(self, x: Any) -> Any:
         """The function's value."""
-        if self._cache_size and x is self._last[0]:
-            return self._last[1]
+        if self._cache_size and x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
         if self._cache_size:
-            self._last = x, y
+            self._cached_x_y = x, y
         return y
 
     def _inv_call(self, y: Any) -> Any:
-        if self._cache_size and y is self._last[1]:
-            return self._last[0]
+        if self._cache_size and y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
         if self._cache_size:
-            self._last = x, y
+            self._cached_x_y = x, y
         return x
 
     def _call(self, x: Any) -> Any:

@@ -96,7 +96,7 @@ class Sequential(_InOrder):
     def __init__(self, *modules: Any) -> None:
         super().__init__()
         named = modules[0] if len(modules) == 1 and isinstance(modules[0], dict) else None
-        for name, module in (named or {str(i): m for i, m in enumerate(modules)}).items():
+        for name, module in ({str(i): m for i, m in enumerate(modules)} if named is None else named).items():
             self.add_module(name, _module(module))
 
     def forward(self, input: Any) -> Any:

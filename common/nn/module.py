@@ -120,7 +120,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 if mode.tracing and (trace := mode.current_trace()) is not None:
                     trace.note_module(self)
                 return found[name]
-        if name in (computed := tables.get("_computed", ())):
+        if name in (computed := tables.get("_computed_parameters", ())):
             return computed[name](self)
         if mode.tracing and "_modules" in tables and (trace := mode.current_trace()) is not None:
             trace.note_module(self, whole=False)  # `hasattr` may have another answer later
@@ -136,7 +136,10 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 del self.__dict__[table][name]
                 self._non_persistent.discard(name)
                 return
-        object.__delattr__(self, name)
+        try:
+            object.__delattr__(self, name)
+        except AttributeError as error:
+            raise MissingAttributeError(str(error), name=name, obj=None) from None
 
     def __dir__(self) -> list[str]:
         named = (*self._parameters, *self._buffers, *self._modules)

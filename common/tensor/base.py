@@ -92,6 +92,11 @@ class TensorBase:
         return self.grad_fn is None
 
     @property
+    def _cdata(self) -> int:
+        """A number that is the same for the same tensor only; programs compare parameters by it."""
+        return id(self)
+
+    @property
     def edge(self) -> Edge:
         """Where the tape sends this tensor's gradient."""
         node = self.grad_fn

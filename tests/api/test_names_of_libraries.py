@@ -277,3 +277,29 @@ def test_datasets_are_generic(engine):
             pass
 
         assert issubclass(Below, kind)
+
+
+def test_attributes_that_libraries_delete_set_and_compare(engine):
+    module = engine.nn.Module()
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        del module.absent
+    module._computed = None
+    assert not hasattr(module, "absent")
+    weight = engine.nn.Parameter(engine.ones(1))
+    assert weight._cdata == weight._cdata != engine.ones(1)._cdata
+
+
+def test_a_slice_of_no_modules_is_an_empty_sequence(engine):
+    none = engine.nn.Sequential(engine.nn.ReLU())[:0]
+    assert len(none) == 0
+    assert none(engine.ones(1)).tolist() == [1.0]
+
+
+def test_the_distributions_that_halves_are_of(engine):
+    d, scale = part(engine, "distributions"), engine.tensor([2.0])
+    value = engine.tensor([0.5])
+    for half, base in ((d.HalfCauchy(scale), d.Cauchy), (d.HalfNormal(scale), d.Normal)):
+        assert type(half.base_dist) is base
+        np.testing.assert_allclose(
+            half.log_prob(value).numpy(), half.base_dist.log_prob(value).numpy() + np.log(2), rtol=1e-6
+        )
