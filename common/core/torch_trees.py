@@ -16,7 +16,7 @@ Test = Callable[[Any], bool]
 PyTree = Any
 
 
-class TreeSpec(TreeDef):
+class PyTreeSpec(TreeDef):
     """The structure of a tree, level by level.
 
     Parameters
@@ -28,7 +28,7 @@ class TreeSpec(TreeDef):
 
     __slots__ = ()
 
-    def __init__(self, type: Any, context: Any = None, children_specs: Iterable[TreeSpec] = ()) -> None:
+    def __init__(self, type: Any, context: Any = None, children_specs: Iterable[PyTreeSpec] = ()) -> None:
         parts = tuple([child._structure for child in children_specs])
         if type is None:
             super().__init__(LEAF)
@@ -64,7 +64,7 @@ class TreeSpec(TreeDef):
         return data[0].told if kind in _REGISTERED else data[0]
 
     @property
-    def children_specs(self) -> list[TreeSpec]:
+    def children_specs(self) -> list[PyTreeSpec]:
         """The structures of the children."""
         return [] if self.is_leaf() else [_spec(part) for part in self._structure[-1]]
 
@@ -73,7 +73,10 @@ class TreeSpec(TreeDef):
         return not isinstance(self._structure, tuple)
 
 
-class LeafSpec(TreeSpec):
+TreeSpec = PyTreeSpec
+
+
+class LeafSpec(PyTreeSpec):
     """The structure of a leaf."""
 
     __slots__ = ()
@@ -82,8 +85,8 @@ class LeafSpec(TreeSpec):
         super().__init__(None)
 
 
-def _spec(structure: Structure) -> TreeSpec:
-    made = object.__new__(TreeSpec if isinstance(structure, tuple) else LeafSpec)
+def _spec(structure: Structure) -> PyTreeSpec:
+    made = object.__new__(PyTreeSpec if isinstance(structure, tuple) else LeafSpec)
     TreeDef.__init__(made, structure)
     return made
 
@@ -118,7 +121,7 @@ class _SupportedNodes(Mapping[Any, NodeDef]):
 
         def unflatten_fn(children: Iterable[Any], context: Any) -> Any:
             parts = list(children)
-            return tree_unflatten(parts, TreeSpec(kind, context, [LeafSpec()] * len(parts)))
+            return tree_unflatten(parts, PyTreeSpec(kind, context, [LeafSpec()] * len(parts)))
 
         return NodeDef(kind, flatten_fn, unflatten_fn)
 
@@ -136,7 +139,7 @@ def _is_leaf(test: Test | None) -> Test:
     return lambda x: x is None or (test is not None and test(x))
 
 
-def tree_flatten(tree: Any, is_leaf: Test | None = None) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(tree: Any, is_leaf: Test | None = None) -> tuple[list[Any], PyTreeSpec]:
     """The leaves of a tree, and its structure.
 
     Examples
@@ -149,7 +152,7 @@ def tree_flatten(tree: Any, is_leaf: Test | None = None) -> tuple[list[Any], Tre
     return leaves, _spec(spec._structure)
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+def tree_unflatten(leaves: Iterable[Any], treespec: PyTreeSpec) -> Any:
     """A tree of leaves and a structure.
 
     Raises
@@ -164,7 +167,7 @@ def tree_leaves(tree: Any, is_leaf: Test | None = None) -> list[Any]:
     return pytrees.tree_leaves(tree, _is_leaf(is_leaf))
 
 
-def tree_structure(tree: Any, is_leaf: Test | None = None) -> TreeSpec:
+def tree_structure(tree: Any, is_leaf: Test | None = None) -> PyTreeSpec:
     """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 

@@ -136,10 +136,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 del self.__dict__[table][name]
                 self._non_persistent.discard(name)
                 return
-        try:
-            object.__delattr__(self, name)
-        except AttributeError as error:
-            raise MissingAttributeError(str(error), name=name, obj=None) from None
+        super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         named = (*self._parameters, *self._buffers, *self._modules)

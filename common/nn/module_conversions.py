@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from common.core.devices import on_cpu
 from common.core.dtypes import SUPPORTED, unsupported
-from common.core.errors import DeviceError, DTypeError
+from common.core.errors import DeviceError, DTypeError, MissingAttributeError
 from common.methods.conversions import target_of
 from common.nn.class_functions import HoldsFunctions
 from common.tensor.arrays import to_array
@@ -38,6 +38,30 @@ class Convertible(HoldsFunctions):
         """
         on_cpu(device, "Module.to_empty")
         return self
+
+    def __delattr__(self, name: str) -> None:
+        if name not in self.__dict__:
+            raise MissingAttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=None
+            )
+        object.__delattr__(self, name)
+
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """What a function of a module gives, pairs of names and objects, of all modules, with qualified names."""
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]  # type: ignore[attr-defined]
+        for path, module in modules:
+            for name, member in get_members_fn(module):
+                if member is not None and id(member) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(member))
+                    yield f"{path}.{name}" if path else name, member
 
     def to(
         self: C,

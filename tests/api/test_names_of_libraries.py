@@ -285,6 +285,11 @@ def test_attributes_that_libraries_delete_set_and_compare(engine):
         del module.absent
     module._computed = None
     assert not hasattr(module, "absent")
+    module.below = module.again = engine.nn.Linear(1, 1)
+    assert [name for name, _ in module._named_members(lambda m: m._parameters.items())] == [
+        "below.weight",
+        "below.bias",
+    ]
     weight = engine.nn.Parameter(engine.ones(1))
     assert weight._cdata == weight._cdata != engine.ones(1)._cdata
 
