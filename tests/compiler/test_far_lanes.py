@@ -95,3 +95,18 @@ def test_random_loops_over_far_elements(seed):
             assert run([x, *arrays, data], [*sizes, -low]) == 0
         for a, b in zip(out[:2], out[2:], strict=True):
             assert a.tobytes() == b.tobytes(), (sizes, source)
+
+
+@pytest.mark.parametrize("condition", ["c < m", "p[c] > 0"])
+def test_lanes_that_a_condition_leaves_out_are_not_read(condition):
+    source = (
+        "def far(bufs, args):\n    x = buffer(bufs, 0, float32)\n    z = buffer(bufs, 1, float32)\n"
+        "    p = buffer(bufs, 2, int64)\n    n = args[1]\n    m = args[2]\n"
+        f"    for c in range(args[0]):\n        z[c] = x[c * n] if {condition} else float32(0.5)\n    return 0\n"
+    )
+    address, n, m = compile_kernel(source, "far"), 200, 10
+    x = Fenced()(np.arange((m - 1) * n + 1, dtype=np.float32), ends=True)
+    for count in (m, 13, 16, 40):
+        z, data = np.zeros(count, np.float32), (np.arange(count) < m).astype(np.int64)
+        assert run_kernel(address, [x, z, data], [count, n, m]) == 0
+        assert z.tolist() == [c * n if c < m else 0.5 for c in range(count)]
