@@ -104,7 +104,7 @@ class Sequential(_InOrder):
         module: Any = self
         try:
             for module in self._modules.values():
-                plain = module._hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
+                plain = module._module_hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
                 input = module.forward(input) if plain and not mode.tracing and not of_all.used else module(input)
         except Exception as error:
             if module is None:

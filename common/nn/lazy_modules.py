@@ -158,13 +158,13 @@ class LazyModule(Module):
         del self.__dict__["_behind_first"], self.__dict__["_shown"]
         self.__class__ = self.cls_to_become
         for name, value in made.__dict__.items():
-            if name not in ("training", "_hooks"):
+            if name not in ("training", "_module_hooks"):
                 object.__setattr__(self, name, value)
         for name, p in before.items():
             p.payload = made._parameters[name].payload
             p.__class__ = Parameter
             self._parameters[name] = p
-        self._rename("")
+        self._rename_leaves("")
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         """State of a module that has met its input says of how many features: become that one, and load."""

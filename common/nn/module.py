@@ -57,7 +57,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             raise ArgumentError(f"{type(self).__name__}: Module.__init__() takes none, but got {given}")
         for name in TABLES:
             object.__setattr__(self, name, Table())
-        object.__setattr__(self, "_non_persistent", set())
+        object.__setattr__(self, "_non_persistent_buffers_set", set())
         object.__setattr__(self, "training", True)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -74,9 +74,9 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 kwargs = {name: lift(x) for name, x in kwargs.items()}
             if mode.tracing and (trace := mode.current_trace()) is not None:
                 trace.note_module(self)
-            if mode.tracing or self._hooks is not None or of_all.used:
+            if mode.tracing or self._module_hooks is not None or of_all.used:
                 with scopes.inside(self):
-                    return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
+                    return call_with_hooks(self, self._module_hooks, tuple(map(lift, args)), kwargs)
             if kwargs or len(args) != 1:
                 return self.forward(*map(lift, args), **kwargs)
             (x,) = args
@@ -98,11 +98,11 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 value = as_registered(what, self, name, value)
                 for other in (tables, *(tables[x] for x in TABLES if x != table)):
                     other.pop(name, None)
-                if kind is not Buffer or not value.persistent:
-                    (self._non_persistent.add if kind is Buffer else self._non_persistent.discard)(name)
+                if kind is not Buffer:
+                    self._non_persistent_buffers_set.discard(name)
                 tables[table][name] = value
                 if kind is Module or value.name:  # other names may lead to it
-                    self._rename("")
+                    self._rename_leaves("")
                 else:
                     value.name = name
                 return
@@ -134,7 +134,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         for table in TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]
-                self._non_persistent.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         super().__delattr__(name)
 
@@ -158,7 +158,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
                 f"cannot assign {type(param).__name__!r} object to parameter {name!r} (nn.Parameter or None required)"
             )
         self._parameters[name] = None if param is None else as_registered("parameter", self, name, param)
-        self._rename("")
+        self._rename_leaves("")
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Make an array or tensor a buffer, with memory of its own: part of the state, without gradient.
@@ -175,8 +175,8 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         """
         self._refuse_name("buffer", name, self._buffers)
         self._buffers[name] = converted(name, as_registered("buffer", self, name, tensor), "buffer")
-        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
-        self._rename("")
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+        self._rename_leaves("")
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Make a module an attribute, below this one; the same as `add_module`."""
@@ -194,7 +194,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             raise ArgumentError(f"{type(module).__name__} is not a Module subclass")
         self._refuse_name("module", name, self._modules)
         self._modules[name] = as_registered("module", self, name, module)
-        self._rename("")
+        self._rename_leaves("")
 
     def _refuse_name(self, what: str, name: str, table: dict[str, Any]) -> None:
         if not isinstance(name, str):
@@ -206,9 +206,9 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         if name not in table and hasattr(self, name):
             raise RegistrationError(f"attribute '{name}' already exists")
 
-    def _rename(self, prefix: str) -> None:
+    def _rename_leaves(self, prefix: str) -> None:
         """Give every leaf the qualified name that this module knows it by."""
-        for name, leaf in self._leaves(prefix):
+        for name, leaf in self._named_leaves(prefix):
             if isinstance(leaf, Leaf):
                 leaf.name = name
 
@@ -262,7 +262,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         recurse : also those of the modules below.
         remove_duplicate : each once, also if several names lead to it.
         """
-        return self._leaves(prefix, ("_parameters",), recurse, remove_duplicate)
+        return self._named_leaves(prefix, ("_parameters",), recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once: what an optimiser takes."""
@@ -272,13 +272,13 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Buffer]]:
         """All buffers with qualified names; see `named_parameters`."""
-        return self._leaves(prefix, ("_buffers",), recurse, remove_duplicate)
+        return self._named_leaves(prefix, ("_buffers",), recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
         """All buffers, each once."""
         return map(_second, self.named_buffers(recurse=recurse))
 
-    def _leaves(
+    def _named_leaves(
         self,
         prefix: str,
         tables: tuple[str, ...] = ("_parameters", "_buffers"),
@@ -316,7 +316,7 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         ------
         AttributeError : there is none.
         """
-        return self._named(target, "_parameters", "an nn.Parameter")
+        return self._found_below(target, "_parameters", "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Buffer:
         """The buffer of a qualified name.
@@ -325,9 +325,9 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         ------
         AttributeError : there is none.
         """
-        return self._named(target, "_buffers", "a buffer")
+        return self._found_below(target, "_buffers", "a buffer")
 
-    def _named(self, target: str, table: str, what: str) -> Any:
+    def _found_below(self, target: str, table: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):

@@ -24,7 +24,7 @@ class Convertible(HoldsFunctions):
 
     if TYPE_CHECKING:
 
-        def _leaves(self, prefix: str) -> Iterator[tuple[str, Any]]: ...
+        def _named_leaves(self, prefix: str) -> Iterator[tuple[str, Any]]: ...
 
         def modules(self) -> Iterator[Any]:
             """See `Module`."""
@@ -91,7 +91,7 @@ class Convertible(HoldsFunctions):
             raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
         if wanted not in SUPPORTED:
             raise unsupported(wanted, "Module.to: ")
-        for _, leaf in self._leaves(""):
+        for _, leaf in self._named_leaves(""):
             if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
                 leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
         for module in self.modules():
@@ -101,7 +101,7 @@ class Convertible(HoldsFunctions):
 
     def share_memory(self: C) -> C:
         """Move parameters and buffers to memory that forked processes share; see `Tensor.share_memory_`."""
-        for _, leaf in self._leaves(""):
+        for _, leaf in self._named_leaves(""):
             if isinstance(leaf, TensorBase):
                 leaf.share_memory_()
         return self

@@ -68,7 +68,7 @@ class ModuleHooks(FunctionHolder):
 class Hookable:
     """The part of `Module` that takes hooks."""
 
-    _hooks: ModuleHooks | None = None
+    _module_hooks: ModuleHooks | None = None
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
@@ -81,7 +81,7 @@ class Hookable:
         prepend : run it before those that are there.
         with_kwargs : see `hook`.
         """
-        return self._hook("forward_pre", hook, prepend, with_kwargs)
+        return self._register_module_hook("forward_pre", hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -95,7 +95,7 @@ class Hookable:
         with_kwargs : see `hook`.
         always_call : call it although something has raised; then what it returns goes nowhere.
         """
-        return self._hook("forward", hook, prepend, with_kwargs, always_call)
+        return self._register_module_hook("forward", hook, prepend, with_kwargs, always_call)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` once the gradients of the results are there.
@@ -105,7 +105,7 @@ class Hookable:
         hook : gets a tuple, None where a result has no gradient; returns None or new gradients.
         prepend : run it before those that are there.
         """
-        return self._hook("backward_pre", hook, prepend)
+        return self._register_module_hook("backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` once the gradients of the positional arguments are there.
@@ -115,11 +115,11 @@ class Hookable:
         hook : gets two tuples, None where there is no gradient; returns None or new gradients of the arguments.
         prepend : run it before those that are there.
         """
-        return self._hook("backward", hook, prepend)
+        return self._register_module_hook("backward", hook, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """`register_full_backward_hook`, by the name that older programs use."""
-        return self._hook("backward", hook)
+        return self._register_module_hook("backward", hook)
 
     # public programs list and clear hooks under PyTorch's names of these tables
     _forward_pre_hooks = property(lambda self: self._own_hooks().forward_pre)
@@ -128,13 +128,13 @@ class Hookable:
     _backward_hooks = property(lambda self: self._own_hooks().backward)
 
     def _own_hooks(self) -> ModuleHooks:
-        if self._hooks is None:
-            object.__setattr__(self, "_hooks", ModuleHooks())
-        hooks: Any = self._hooks
+        if self._module_hooks is None:
+            object.__setattr__(self, "_module_hooks", ModuleHooks())
+        hooks: Any = self._module_hooks
         found: ModuleHooks = hooks
         return found
 
-    def _hook(self, kind: str, hook: Hook, *options: bool) -> RemovableHandle:
+    def _register_module_hook(self, kind: str, hook: Hook, *options: bool) -> RemovableHandle:
         handle: RemovableHandle = self._own_hooks().add(kind, hook, *options)
         return handle
 
@@ -202,6 +202,8 @@ def as_registered(kind: str, module: Any, name: str, value: Any) -> Any:
     for hook in tuple(_of_registration[kind].values()):
         new = hook(module, name, value)
         value = value if new is None else new
+    if kind == "buffer" and not getattr(value, "persistent", True):
+        module._non_persistent_buffers_set.add(name)
     seen, left = set[int](), [value] if kind == "module" else []
     while left:
         found = left.pop()

@@ -91,8 +91,8 @@ class Stateful:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _non_persistent: set[str]
-    _state_hooks: StateHooks | None = None
+    _non_persistent_buffers_set: set[str]
+    _module_state_hooks: StateHooks | None = None
     _version = 1
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Stateful:
         found: Any = StateDict() if destination is None else destination
         if hasattr(found, "_metadata"):
             found._metadata[prefix[:-1]] = {"version": self._version}
-        hooks = self._state_hooks
+        hooks = self._module_state_hooks
         for hook in list(hooks.save_pre.values()) if hooks else ():
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(found, prefix, keep_vars)
@@ -126,7 +126,7 @@ class Stateful:
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Put the state of this module alone into `destination`; subclasses of public programs save otherwise."""
-        for name, leaf in self._own_state():
+        for name, leaf in self._leaves_of_state():
             destination[prefix + name] = leaf if keep_vars else _without_history(leaf)
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
@@ -165,8 +165,9 @@ class Stateful:
                 (child, Loading({k: v for k, v in state.items() if k.startswith(path)}, found), path)
                 for child, path in reversed(below)
             ]
-        hooks = [(m, h) for _, m in self._below("") if m._state_hooks for h in list(m._state_hooks.load_post.values())]
-        self._refuse(keys, errors, strict and not hooks)
+        with_hooks = [(m, m._module_state_hooks) for _, m in self._modules_below("")]
+        hooks = [(m, hook) for m, own in with_hooks if own for hook in list(own.load_post.values())]
+        self._refuse_keys(keys, errors, strict and not hooks)
         _put(found, assign, user_frame(1))
         for module, hook in hooks:
             if hook(module, keys) is not None:
@@ -174,10 +175,10 @@ class Stateful:
                     "Hooks registered with register_load_state_dict_post_hook are not expected to return new values; "
                     "change incompatible_keys in place"
                 )
-        self._refuse(keys, [], strict)
+        self._refuse_keys(keys, [], strict)
         return keys
 
-    def _refuse(self, keys: IncompatibleKeys, errors: list[str], strict: bool) -> None:
+    def _refuse_keys(self, keys: IncompatibleKeys, errors: list[str], strict: bool) -> None:
         """Raise what speaks against loading."""
         shapes = bool(errors) and isinstance(errors[0], _SizeMismatch)
         found = [
@@ -198,9 +199,9 @@ class Stateful:
         What fits is put into place when all modules have been looked at; at once, if `state_dict` is a dictionary of
         the subclass's own.
         """
-        for hook in list(self._state_hooks.load_pre.values()) if self._state_hooks else ():
+        for hook in list(self._module_state_hooks.load_pre.values()) if self._module_state_hooks else ():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        assign, own, found = bool(local_metadata.get("assign_to_params_buffers")), dict(self._own_state()), []
+        assign, own, found = bool(local_metadata.get("assign_to_params_buffers")), dict(self._leaves_of_state()), []
         for name, leaf in own.items():
             if prefix + name in state_dict:
                 given = state_dict[prefix + name]
@@ -224,8 +225,8 @@ class Stateful:
         elif not error_msgs:
             _put(found, assign, user_frame(1))
 
-    def _load(self, name: str, array: np.ndarray, given: Any, assign: bool, frame: Any) -> None:
-        leaf = self._leaf(name)
+    def _load_leaf(self, name: str, array: np.ndarray, given: Any, assign: bool, frame: Any) -> None:
+        leaf = self._leaf_of_state(name)
         if not assign:
             log_write(leaf.payload, *frame)
             np.copyto(leaf.payload, array)
@@ -234,21 +235,21 @@ class Stateful:
         else:
             setattr(self, name, array)
 
-    def _leaf(self, name: str) -> Any:
+    def _leaf_of_state(self, name: str) -> Any:
         return self._parameters[name] if name in self._parameters else self._buffers[name]
 
-    def _own_state(self) -> Iterator[tuple[str, Any]]:
+    def _leaves_of_state(self) -> Iterator[tuple[str, Any]]:
         """The state that this module itself holds and saves."""
         for name, leaf in (*self._parameters.items(), *self._buffers.items()):
-            if leaf is not None and name not in self._non_persistent:
+            if leaf is not None and name not in self._non_persistent_buffers_set:
                 yield name, leaf
 
-    def _below(self, prefix: str) -> Iterator[tuple[str, Any]]:
+    def _modules_below(self, prefix: str) -> Iterator[tuple[str, Any]]:
         """The module and those below it, under every name, as prefixes."""
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module._below(f"{prefix}{name}.")
+                yield from module._modules_below(f"{prefix}{name}.")
 
     def get_extra_state(self) -> Any:
         """Further state to save; a subclass that defines it defines `set_extra_state`, too."""
@@ -285,9 +286,9 @@ class Stateful:
         return RemovableHandle(self._hooks_of_state().load_post, hook)
 
     def _hooks_of_state(self) -> StateHooks:
-        if self._state_hooks is None:
-            object.__setattr__(self, "_state_hooks", StateHooks())
-        hooks: Any = self._state_hooks
+        if self._module_state_hooks is None:
+            object.__setattr__(self, "_module_state_hooks", StateHooks())
+        hooks: Any = self._module_state_hooks
         return hooks
 
 
@@ -320,7 +321,7 @@ def _put(found: list[_Fitted], assign: bool, frame: Any) -> None:
     """Load what has been found: extra state last."""
     for module, name, array, given in found:
         if name != EXTRA:
-            module._load(name, array, given, assign, frame)
+            module._load_leaf(name, array, given, assign, frame)
     for module, name, _, given in found:
         if name == EXTRA:
             module.set_extra_state(given)

@@ -125,7 +125,7 @@ def remove(module: Module, name: str) -> Module:
     if found is not None:
         place, hook = found
         hook.remove(module)
-        del module._hooks.forward_pre[place]  # type: ignore[union-attr]
+        del module._module_hooks.forward_pre[place]  # type: ignore[union-attr]
         return module
     raise ArgumentError(
         f"Parameter '{name}' of module {type(module).__name__} has to be pruned before pruning can be removed"
@@ -137,7 +137,7 @@ def is_pruned(module: Module) -> bool:
     return any(
         isinstance(hook, BasePruningMethod)
         for m in module.modules()
-        for hook in (m._hooks.forward_pre.values() if m._hooks else ())
+        for hook in (m._module_hooks.forward_pre.values() if m._module_hooks else ())
     )
 
 

@@ -146,7 +146,7 @@ class BasePruningMethod:
             mask.copy_(keep)
             place, hook = found
             if not isinstance(hook, PruningContainer):
-                hook = module._hooks.forward_pre[place] = PruningContainer(hook)  # type: ignore[union-attr]
+                hook = module._module_hooks.forward_pre[place] = PruningContainer(hook)  # type: ignore[union-attr]
             hook.add_pruning_method(method)
         return method
 
@@ -313,7 +313,7 @@ class CustomFromMask(BasePruningMethod):
 
 def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
     """The pre-hook of a pruned parameter, and its id."""
-    for i, hook in module._hooks.forward_pre.items() if module._hooks else ():
+    for i, hook in module._module_hooks.forward_pre.items() if module._module_hooks else ():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return i, hook
     return None

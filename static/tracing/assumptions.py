@@ -110,7 +110,8 @@ def _attributes(module: Module) -> dict[str, Any]:
 
 def _hooks(owner: Any) -> tuple[int, ...]:
     """The ids of the hooks of a module or tensor, or of all modules."""
-    hooks = of_all if owner is None else getattr(owner, "_hooks", None)
+    where = "_hooks" if hasattr(owner, "payload") else "_module_hooks"
+    hooks = of_all if owner is None else getattr(owner, where, None)
     return () if hooks is None else hooks.ids()
 
 
