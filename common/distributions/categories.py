@@ -20,7 +20,7 @@ from common.random.sampling import multinomial
 
 
 @remembered
-def _log_prob(value: Any, logits: Any) -> Any:
+def _family_log_prob(value: Any, logits: Any) -> Any:
     index, logits = F.broadcast_tensors(F.unsqueeze(value, -1), logits)
     return F.select(F.gather(logits, -1, F.narrow(index, -1, 0, 1)), -1, 0)
 
@@ -54,7 +54,7 @@ class Categorical(Odds, Distribution):
         """The indices."""
         return constraints.integer_interval(0, self._num_events - 1)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         shape = tuple(shape)
         count = shape[: len(shape) - len(self.batch_shape)]
         rows = F.reshape(self.probs, (-1, self._num_events))
@@ -66,22 +66,22 @@ class Categorical(Odds, Distribution):
         value = super()._validate_sample(value, takes_numbers)
         return value.to(np.dtype(int64))
 
-    def _log_prob(self, value: Any) -> Any:
-        return _log_prob(value, self.logits)
+    def _family_log_prob(self, value: Any) -> Any:
+        return _family_log_prob(value, self.logits)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return -F.sum(F.clamp(self.logits, min=float(limits(self.logits).min)) * self.probs, -1)
 
-    def _values(self) -> Any:
+    def _family_values(self) -> Any:
         return whole_numbers(self._num_events, np.dtype(int64))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return F.full_like(self._given[..., 0], math.nan)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.argmax(self._given, -1)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.full_like(self._given[..., 0], math.nan)
 
 
@@ -123,25 +123,25 @@ class OneHotCategorical(_Classes):
     support: Any = constraints.one_hot
     has_enumerate_support = True
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._corner(self._categorical._draw(shape[:-1]))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._corner(self._categorical._family_draw(shape[:-1]))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return self._categorical.log_prob(F.argmax(value, -1))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return self._categorical.entropy()
 
-    def _values(self) -> Any:
+    def _family_values(self) -> Any:
         return identity(self.event_shape[0], self._categorical._given.dtype)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.probs
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self._corner(self._categorical.mode)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
 
@@ -159,8 +159,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def _draw(self, shape: Shape) -> Any:
-        return super()._draw(shape) + (self.probs - self.probs.detach())
+    def _family_draw(self, shape: Shape) -> Any:
+        return super()._family_draw(shape) + (self.probs - self.probs.detach())
 
 
 class Multinomial(_Classes):
@@ -189,29 +189,29 @@ class Multinomial(_Classes):
         """Counts of that sum."""
         return constraints.multinomial(self.total_count)
 
-    def _draw(self, shape: Shape) -> Any:
-        drawn = self._categorical._draw((self.total_count, *shape[:-1]))
+    def _family_draw(self, shape: Shape) -> Any:
+        drawn = self._categorical._family_draw((self.total_count, *shape[:-1]))
         counts = F.zeros_like(self.probs).expand(*shape)
         return F.scatter_add(counts, -1, *_ones(F.movedim(drawn, 0, -1), counts))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         logits, value = F.broadcast_tensors(self.logits, value)
         logits = F.where(F.logical_and(value == 0, logits == -math.inf), F.zeros_like(logits), logits)
         choices = F.lgamma(F.sum(value, -1) + 1) - F.sum(F.lgamma(value + 1), -1)
         return choices + F.sum(logits * value, -1)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         n = self.total_count
         each = Binomial(n, self.probs, validate_args=False)
         counts = whole_numbers(n, self.probs.dtype) + 1
         counts = F.reshape(counts, (n, *(1,) * self.probs.ndim))
-        spread = F.sum(F.exp(each._log_prob(counts)) * F.lgamma(counts + 1), (0, -1)) if n else 0.0
+        spread = F.sum(F.exp(each._family_log_prob(counts)) * F.lgamma(counts + 1), (0, -1)) if n else 0.0
         return n * self._categorical.entropy() - math.lgamma(n + 1) + spread
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.probs * self.total_count
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.total_count * self.probs * (1 - self.probs)
 
 
@@ -283,7 +283,7 @@ class MixtureSameFamily(Distribution):
         weights = F.reshape(weights, (*weights.shape, *(1,) * len(self.event_shape)))
         return F.sum(weights * x, -1 - len(self.event_shape))
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         count, event = shape[: len(shape) - len(self.batch_shape) - len(self.event_shape)], len(self.event_shape)
         which = self._mixture_distribution.sample(count)
         drawn = self._component_distribution.sample(count)
@@ -291,21 +291,21 @@ class MixtureSameFamily(Distribution):
         index = index.expand(*which.shape, 1, *self.event_shape)
         return F.squeeze(F.gather(drawn, -1 - event, index), -1 - event)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         value = F.unsqueeze(value, -1 - len(self.event_shape))
         logits = self._mixture_distribution.logits
         return F.logsumexp(self._component_distribution.log_prob(value) + logits - F.logsumexp(logits, -1, True), -1)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         value = F.unsqueeze(value, -1 - len(self.event_shape))
         return F.sum(self._component_distribution.cdf(value) * self._mixture_distribution.probs, -1)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self._weighted(self._component_distribution.mean)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         component = self._component_distribution
-        apart = component.mean - F.unsqueeze(self._mean(), -1 - len(self.event_shape))
+        apart = component.mean - F.unsqueeze(self._family_mean(), -1 - len(self.event_shape))
         return self._weighted(component.variance) + self._weighted(F.square(apart))
 
     def __repr__(self) -> str:

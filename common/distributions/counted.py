@@ -40,26 +40,26 @@ class Bernoulli(Odds, ExponentialFamily):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._hold(validate_args, **one_of(probs, logits))
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return (lift(draw("rand", shape, self.probs.dtype, None)) < self.probs).to(self.probs.dtype)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return value * F.logsigmoid(self.logits) + (1 - value) * F.logsigmoid(-self.logits)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return -self.probs * F.logsigmoid(self.logits) - (1 - self.probs) * F.logsigmoid(-self.logits)
 
-    def _values(self) -> Any:
+    def _family_values(self) -> Any:
         return whole_numbers(2, self._given.dtype)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.probs
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         p = self.probs
         return F.where(p == 0.5, math.nan, (p >= 0.5).to(p.dtype))
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
 
@@ -86,23 +86,23 @@ class Geometric(Odds, Distribution):
                 f"positive but found invalid values:\n{self.probs}"
             )
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return F.floor(F.log(uniform(shape, self.probs.dtype)) / F.log1p(-self.probs))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return xlog1py(value, -self.probs) + F.log(self.probs)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         p, logits = self.probs, self.logits
         return -F.logsigmoid(logits) - (1 / p - 1) * F.logsigmoid(-logits)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return 1 / self.probs - 1
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.zeros_like(self.probs)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return (1 / self.probs - 1) / self.probs
 
 
@@ -120,19 +120,19 @@ class Poisson(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, rate=rate)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return by_quantile("poisson_quantile", shape, self.rate)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return F.xlogy(value, self.rate) - self.rate - F.lgamma(value + 1)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.rate
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.floor(self.rate)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.rate
 
 
@@ -163,19 +163,19 @@ class Binomial(Odds, Distribution):
         """From 0 to the number of trials."""
         return constraints.integer_interval(0, self.total_count)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return by_quantile("binomial_quantile", shape, self.total_count, self.probs)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         n, logits = self.total_count, self.logits
         choices = F.lgamma(n + 1) - F.lgamma(value + 1) - F.lgamma(n - value + 1)
         return choices + value * logits + n * F.logsigmoid(-logits)
 
-    def _entropy(self) -> Any:
-        log_probs = self._log_prob(self.enumerate_support(False))
+    def _family_entropy(self) -> Any:
+        log_probs = self._family_log_prob(self.enumerate_support(False))
         return -F.sum(F.exp(log_probs) * log_probs, 0)
 
-    def _values(self) -> Any:
+    def _family_values(self) -> Any:
         n = self.total_count
         if not known(n):
             raise NotDefinedError("Binomial: how many values there are is not known in a trace")
@@ -183,13 +183,13 @@ class Binomial(Odds, Distribution):
             raise NotDefinedError("Inhomogeneous total count not supported by `enumerate_support`.")
         return whole_numbers(1 + int(F.amax(n).item()), n.dtype)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.total_count * self.probs
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.minimum(F.floor((self.total_count + 1) * self.probs), self.total_count)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.total_count * self.probs * (1 - self.probs)
 
 
@@ -218,20 +218,20 @@ class NegativeBinomial(Odds, Distribution):
     def _odds(self) -> Any:
         return F.exp(self.logits)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return by_quantile("poisson_quantile", shape, gamma(shape, self.total_count) * self._odds())
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         n = self.total_count
         choices = F.lgamma(value + n) - F.lgamma(value + 1) - F.lgamma(n)
         inner = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         return inner + F.where(value + n == 0, F.zeros_like(choices), choices)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.total_count * self._odds()
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.clamp(F.floor((self.total_count - 1) * self._odds()), min=0)
 
-    def _variance(self) -> Any:
-        return self._mean() / F.sigmoid(-self.logits)
+    def _family_variance(self) -> Any:
+        return self._family_mean() / F.sigmoid(-self.logits)

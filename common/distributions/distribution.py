@@ -107,8 +107,9 @@ def identity(n: Any, dtype: Any) -> Any:
 class Distribution:
     """The base of all; names and shapes are those of `torch.distributions`.
 
-    A family defines what it has of ``_mean``, ``_variance``, ``_mode``, ``_entropy``, ``_log_prob(value)``,
-    ``_cdf(value)``, ``_icdf(p)`` and ``_draw(shape)``, whose result has the gradient that ``rsample`` promises.
+    A family here defines what it has of ``_family_mean``, ``_family_variance``, ``_family_mode``, ``_family_entropy``,
+    ``_family_log_prob(value)``, ``_family_cdf(value)``, ``_family_icdf(p)`` and ``_family_draw(shape)``, whose result
+    has the gradient that ``rsample`` promises; one of a program defines the public methods.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ class Distribution:
         def __getattr__(self, name: str) -> Any: ...
 
     def _refuse(self, name: str) -> Any:
-        raise self._missing(name)
+        raise self._lacks_part(name)
 
     def _told(self, name: str, otherwise: Any, what: str) -> Any:
         """A family's answer about itself; a user's family that gives none is not checked, and warned of."""
@@ -267,8 +268,8 @@ class Distribution:
         NotDefinedError : the family has no such draws.
         """
         if not self.has_rsample:
-            raise self._missing("rsample: its draws are not differentiable; use sample()")
-        return self._draw(self._extended_shape(sample_shape))
+            raise self._lacks_part("rsample: its draws are not differentiable; use sample()")
+        return self._family_draw(self._extended_shape(sample_shape))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Draw, without a gradient.
@@ -278,9 +279,9 @@ class Distribution:
         sample_shape : of draws, before the shapes of batch and event.
         """
         with modes.no_grad():
-            if self.has_rsample:
+            if self.has_rsample or type(self).rsample is not Distribution.rsample:
                 return self.rsample(sample_shape)
-            return self._draw(self._extended_shape(sample_shape))
+            return self._family_draw(self._extended_shape(sample_shape))
 
     def sample_n(self, n: int) -> Any:
         """n draws: ``sample((n,))``."""
@@ -297,19 +298,19 @@ class Distribution:
         ------
         ArgumentError : a shape that does not fit, a value outside the support.
         """
-        return self._log_prob(self._validate_sample(value, self._takes_numbers))
+        return self._family_log_prob(self._validate_sample(value, self._takes_numbers))
 
     def cdf(self, value: Any) -> Any:
         """The probability of values up to this one."""
-        return self._cdf(self._validate_sample(value))
+        return self._family_cdf(self._validate_sample(value))
 
     def icdf(self, value: Any) -> Any:
         """The value up to which there is a probability."""
-        return self._icdf(value if isinstance(value, TensorBase) else one_dtype(value)[0])
+        return self._family_icdf(value if isinstance(value, TensorBase) else one_dtype(value)[0])
 
     def entropy(self) -> Any:
         """The entropy, differential for a density, of each distribution of the batch."""
-        return self._entropy()
+        return self._family_entropy()
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All values, along a new first dimension.
@@ -318,7 +319,7 @@ class Distribution:
         ----------
         expand : whether to repeat them for each distribution of the batch.
         """
-        values = self._values()
+        values = self._family_values()
         values = F.reshape(values, (values.shape[0], *(1,) * len(self.batch_shape), *values.shape[1:]))
         return values.expand(-1, *self.batch_shape, *self.event_shape) if expand else values
 
@@ -329,52 +330,52 @@ class Distribution:
     @property
     def mean(self) -> Any:
         """The mean."""
-        return self._mean()
+        return self._family_mean()
 
     @property
     def mode(self) -> Any:
         """Where the density, or the probability, is largest."""
-        return self._mode()
+        return self._family_mode()
 
     @property
     def variance(self) -> Any:
         """The variance."""
-        return self._variance()
+        return self._family_variance()
 
     @property
     def stddev(self) -> Any:
         """The standard deviation."""
         return F.sqrt(self.variance)
 
-    def _missing(self, what: str) -> NotDefinedError:
+    def _lacks_part(self, what: str) -> NotDefinedError:
         return NotDefinedError(f"{type(self).__name__} has no {what}")
 
-    def _draw(self, shape: Shape) -> Any:
-        raise self._missing("sample")
+    def _family_draw(self, shape: Shape) -> Any:
+        raise self._lacks_part("sample")
 
-    def _log_prob(self, value: Any) -> Any:
-        raise self._missing("log_prob")
+    def _family_log_prob(self, value: Any) -> Any:
+        raise self._lacks_part("log_prob")
 
-    def _cdf(self, value: Any) -> Any:
-        raise self._missing("cdf")
+    def _family_cdf(self, value: Any) -> Any:
+        raise self._lacks_part("cdf")
 
-    def _icdf(self, p: Any) -> Any:
-        raise self._missing("icdf")
+    def _family_icdf(self, p: Any) -> Any:
+        raise self._lacks_part("icdf")
 
-    def _entropy(self) -> Any:
-        raise self._missing("entropy")
+    def _family_entropy(self) -> Any:
+        raise self._lacks_part("entropy")
 
-    def _values(self) -> Any:
-        raise self._missing("enumerate_support: it has more values than can be listed")
+    def _family_values(self) -> Any:
+        raise self._lacks_part("enumerate_support: it has more values than can be listed")
 
-    def _mean(self) -> Any:
-        raise self._missing("mean")
+    def _family_mean(self) -> Any:
+        raise self._lacks_part("mean")
 
-    def _mode(self) -> Any:
-        raise self._missing("mode")
+    def _family_mode(self) -> Any:
+        raise self._lacks_part("mode")
 
-    def _variance(self) -> Any:
-        raise self._missing("variance")
+    def _family_variance(self) -> Any:
+        raise self._lacks_part("variance")
 
     def __repr__(self) -> str:
         shown = []

@@ -26,34 +26,34 @@ class Weibull(Distribution):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, scale=scale, concentration=concentration)
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.scale.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform(shape, self.scale.dtype))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         z, k = value / self.scale, self.concentration
         return F.log(k / self.scale) + (k - 1) * F.log(z) - F.pow(z, k)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         k = self.concentration
         return EULER * (1 - 1 / k) + F.log(self.scale / k) + 1
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return -F.expm1(-F.pow(value / self.scale, self.concentration))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.scale * F.pow(-F.log1p(-p), 1 / self.concentration)
 
     def _moment(self, order: int) -> Any:
         return F.exp(F.lgamma(1 + order / self.concentration))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.scale * self._moment(1)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         k = F.where(self.concentration >= 1, self.concentration, math.nan)  # below 1 the density has no maximum
         return self.scale * F.pow((k - 1) / k, 1 / k)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.square(self.scale) * (self._moment(2) - F.square(self._moment(1)))
 
 
@@ -76,29 +76,29 @@ class Pareto(Distribution):
         """From the least value on."""
         return constraints.greater_than_eq(self.scale)
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.scale.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform(shape, self.scale.dtype))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return F.log(self.alpha) + self.alpha * F.log(self.scale) - (self.alpha + 1) * F.log(value)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return F.log(self.scale / self.alpha) + 1 + 1 / self.alpha
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return 1 - F.pow(self.scale / value, self.alpha)
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.scale * F.exp(-F.log1p(-p) / self.alpha)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         a = F.clamp(self.alpha, min=1)
         return a * self.scale / (a - 1)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.scale
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         a = F.clamp(self.alpha, min=2)
         return F.square(self.scale) * a / (F.square(a - 1) * (a - 2))
 
@@ -135,8 +135,8 @@ class GeneralizedPareto(Distribution):
         bent = F.abs(c) > 1e-8
         return c, bent, F.where(bent, c, 1)
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.scale.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform(shape, self.scale.dtype))
 
     def _log_tail(self, value: Any) -> Any:
         """The logarithm of the share above a value."""
@@ -144,7 +144,7 @@ class GeneralizedPareto(Distribution):
         _, bent, safe = self._bend()
         return F.where(bent, -F.log1p(F.where(bent, safe * z, 0)) / safe, -z)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         c, bent, _ = self._bend()
         return (1 + F.where(bent, c, 0)) * self._log_tail(value) - F.log(self.scale)
 
@@ -166,25 +166,25 @@ class GeneralizedPareto(Distribution):
         """
         return F.log1p(-F.exp(self.log_survival_function(value)))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return F.log(self.scale) + self.concentration + 1
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return -F.expm1(self._log_tail(value))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         _, bent, safe = self._bend()
         tail = F.log1p(-p)
         return self.loc + self.scale * F.where(bent, F.expm1(-safe * tail) / safe, -tail)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         c = self.concentration
         return F.where(c < 1, self.loc + self.scale / (1 - F.where(c < 1, c, 0)), math.nan)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         narrow = self.concentration < 0.5
         c = F.where(narrow, self.concentration, 0)
         return F.where(narrow, F.square(self.scale / (1 - c)) / (1 - 2 * c), math.nan)

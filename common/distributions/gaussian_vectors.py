@@ -129,25 +129,25 @@ class MultivariateNormal(OfMatrix, Distribution):
         super().__init__(shape, loc.shape[-1:], validate_args)
         self._factor = self._factored(name, given)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         z = normal(shape, self.loc.dtype)
         return self.loc + F.squeeze(F.matmul(self._factor, F.unsqueeze(z, -1)), -1)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         z = solve_lower(self._factor, value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + F.sum(z * z, -1)) - half_logdet(self._factor)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         inner = 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + half_logdet(self._factor)
         return F.broadcast_to(inner, tuple(self.batch_shape))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.loc
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.broadcast_to(F.sum(F.square(self._factor), -1), (*self.batch_shape, *self.event_shape))
 
 
@@ -226,24 +226,24 @@ class LowRankMultivariateNormal(Distribution):
         part = solving.solve_triangular(factor, scaled, upper=False)
         return F.diag_embed(1 / self.cov_diag) - F.matmul(F.transpose(part, -2, -1), part)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         w = self.cov_factor
         z = normal((*shape[:-1], w.shape[-1]), w.dtype)
         own = normal(shape, w.dtype) * F.sqrt(self.cov_diag)
         return self.loc + F.squeeze(F.matmul(w, F.unsqueeze(z, -1)), -1) + own
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         inner = self.event_shape[0] * math.log(2 * math.pi) + self.logdet() + self.mahalanobis(value - self.loc)
         return -0.5 * inner
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return 0.5 * (self.event_shape[0] * (1 + math.log(2 * math.pi)) + self.logdet())
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.loc
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.sum(F.square(self.cov_factor), -1) + self.cov_diag

@@ -58,7 +58,7 @@ class Independent(Distribution):
     def _summed(self, x: Any) -> Any:
         return F.sum(x, tuple(range(-self.reinterpreted_batch_ndims, 0))) if self.reinterpreted_batch_ndims else x
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         count = len(shape) - len(self.batch_shape) - len(self.event_shape)
         return (self.base_dist.rsample if self.has_rsample else self.base_dist.sample)(shape[:count])
 
@@ -66,7 +66,7 @@ class Independent(Distribution):
         """The logarithm of the density of all dimensions of a draw together."""
         return self._summed(self.base_dist.log_prob(value))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return self._summed(self.base_dist.entropy())
 
     def enumerate_support(self, expand: bool = True) -> Any:
@@ -75,13 +75,13 @@ class Independent(Distribution):
             raise NotDefinedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.base_dist.mean
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.base_dist.mode
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.base_dist.variance
 
     def __repr__(self) -> str:

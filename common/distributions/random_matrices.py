@@ -49,7 +49,7 @@ class LKJCholesky(Distribution):
         (self.concentration,) = one_dtype(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         n, c = self.dim, F.unsqueeze(self.concentration, -1)
         k = whole_numbers(n - 1, c.dtype) + 1
         square = by_quantile("beta_quantile", (*shape[:-2], n - 1), k / 2 + c * 0, c + (n - 1 - k) / 2)
@@ -59,7 +59,7 @@ class LKJCholesky(Distribution):
         left = F.clamp(1 - F.sum(F.square(lower), -1), min=float(limits(c).tiny))
         return lower + F.diag_embed(F.sqrt(left))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         n, c = self.dim, self.concentration
         order = whole_numbers(n - 1, c.dtype) + 2
         powers = 2 * (F.unsqueeze(c, -1) - 1) + n - order
@@ -110,13 +110,13 @@ class Wishart(OfMatrix, ExponentialFamily):
         n = self.event_shape[0]
         return F.unsqueeze(self.df, -1) / 2 - whole_numbers(n, self.df.dtype) / 2
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         """Bartlett's decomposition."""
         diagonal = F.sqrt(2 * gamma(shape[:-1], self._halves()))
         z = F.tril(normal(shape, self.df.dtype), -1) + F.diag_embed(diagonal)
         return gram(F.matmul(self._factor, z))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         nu, n = self.df, self.event_shape[0]
         factor = factorizations.cholesky(value)
         lead = broadcast_shapes(self._factor.shape[:-2], value.shape[:-2], op="log_prob")
@@ -125,7 +125,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         scale = nu * (n * math.log(2) / 2 + half_logdet(self._factor)) + F.mvlgamma(nu / 2, n)
         return (nu - n - 1) * half_logdet(factor) - 0.5 * F.sum(F.square(ratio), (-2, -1)) - scale
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         nu, n = self.df, self.event_shape[0]
         inner = (n + 1) * (half_logdet(self._factor) + n * math.log(2) / 2) + F.mvlgamma(nu / 2, n)
         return inner - 0.5 * (nu - n - 1) * F.sum(F.digamma(self._halves()), -1) + 0.5 * nu * n
@@ -133,14 +133,14 @@ class Wishart(OfMatrix, ExponentialFamily):
     def _scaled(self, count: Any) -> Any:
         return F.reshape(count, (*count.shape, 1, 1)) * self.covariance_matrix
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self._scaled(self.df)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         count = self.df - self.event_shape[0] - 1
         return self._scaled(F.where(count > 0, count, math.nan))
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         v = self.covariance_matrix
         diagonal = F.diagonal(v, 0, -2, -1)
         outer = F.unsqueeze(diagonal, -1) * F.unsqueeze(diagonal, -2)

@@ -33,10 +33,10 @@ class _LocationScale(Distribution):
     def _standard(self, value: Any) -> Any:
         return (value - self.loc) / self.scale
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.loc
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
 
@@ -54,23 +54,23 @@ class Normal(_LocationScale, ExponentialFamily):
     tensor(-0.9189)
     """
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return self.loc + normal_draw(shape, self.loc.dtype) * self.scale
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         z = self._standard(value)
         return z * z * -0.5 - F.log(self.scale) - LOG_ROOT_2_PI
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi) + F.log(self.scale)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return 0.5 * (1 + F.erf(self._standard(value) / math.sqrt(2)))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.loc + self.scale * F.erfinv(2 * p - 1) * math.sqrt(2)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self.scale * self.scale
 
 
@@ -82,24 +82,24 @@ class Laplace(_LocationScale):
     loc, scale : location and scale.
     """
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         u = lift(draw("rand", shape, self.loc.dtype, None)) - 0.5
         return self.loc - self.scale * F.sign(u) * F.log(F.clamp(1 - 2 * F.abs(u), min=float(limits(u).tiny)))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return -F.log(2 * self.scale) - F.abs(self._standard(value))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return 1 + F.log(2 * self.scale)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         z = self._standard(value)
         return 0.5 - 0.5 * F.sign(z) * F.expm1(-F.abs(z))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.loc - self.scale * F.sign(p - 0.5) * F.log1p(-2 * F.abs(p - 0.5))
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return 2 * self.scale * self.scale
 
 
@@ -111,25 +111,25 @@ class Cauchy(_LocationScale):
     loc, scale : the median, and half the width at half the height.
     """
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform_draw(shape, self.loc.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform_draw(shape, self.loc.dtype))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return -math.log(math.pi) - F.log(self.scale) - F.log1p(F.square(self._standard(value)))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return math.log(4 * math.pi) + F.log(self.scale)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return F.atan(self._standard(value)) / math.pi + 0.5
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return F.tan(math.pi * (p - 0.5)) * self.scale + self.loc
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return F.full_like(self.loc, math.nan)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.full_like(self.loc, math.inf)
 
 
@@ -141,26 +141,26 @@ class Gumbel(_LocationScale):
     loc, scale : the mode, and the scale.
     """
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform_draw(shape, self.loc.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform_draw(shape, self.loc.dtype))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         y = (self.loc - value) / self.scale
         return y - F.exp(y) - F.log(self.scale)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return F.log(self.scale) + (1 + EULER)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return F.exp(-F.exp((self.loc - value) / self.scale))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.loc - self.scale * F.log(-F.log(p))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.loc + self.scale * EULER
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.square(self.scale) * (math.pi**2 / 6)
 
 
@@ -180,28 +180,28 @@ class StudentT(Distribution):
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self._hold(validate_args, df=df, loc=loc, scale=scale)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         half = self.df / 2
         z = normal_draw(shape, self.df.dtype)
         return self.loc + self.scale * z * F.sqrt(half / gamma_draw(shape, half))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         half, over = self.df / 2, (self.df + 1) / 2
         scale = F.log(self.scale) + 0.5 * F.log(self.df) + 0.5 * math.log(math.pi) + F.lgamma(half) - F.lgamma(over)
         return -over * F.log1p(F.square((value - self.loc) / self.scale) / self.df) - scale
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         half, over = self.df / 2, (self.df + 1) / 2
         beta = F.lgamma(half) + 0.5 * math.log(math.pi) - F.lgamma(over)
         return F.log(self.scale) + over * (F.digamma(over) - F.digamma(half)) + 0.5 * F.log(self.df) + beta
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return F.where(self.df <= 1, math.nan, self.loc)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         wide = self.df > 2
         inner = F.square(self.scale) * self.df / F.where(wide, self.df - 2, 1)
         return F.where(wide, inner, F.where(self.df > 1, F.full_like(inner, math.inf), math.nan))
@@ -231,29 +231,29 @@ class Uniform(Distribution):
         """From low to high."""
         return constraints.interval(self.low, self.high)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return self.low + lift(draw("rand", shape, self.low.dtype, None)) * (self.high - self.low)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         inside = F.logical_and(value >= self.low, value < self.high)
         return F.where(inside, -F.log(self.high - self.low), -math.inf)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return F.log(self.high - self.low)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return F.clamp((value - self.low) / (self.high - self.low), min=0, max=1)
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return p * (self.high - self.low) + self.low
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return (self.high + self.low) / 2
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.full_like(self.high, math.nan)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.square(self.high - self.low) / 12
 
 
@@ -265,7 +265,7 @@ class _Folded(Distribution):
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, scale=scale)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return F.zeros_like(self.scale)
 
     def _of_positive(self, value: Any, density: Any) -> Any:
@@ -286,26 +286,26 @@ class HalfNormal(_Folded):
 
     base_dist = property(lambda self: Normal(F.zeros_like(self.scale), self.scale))
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return F.abs(normal_draw(shape, self.scale.dtype) * self.scale)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         z = value / self.scale
         return self._of_positive(value, z * z * -0.5 - F.log(self.scale) + (math.log(2) - LOG_ROOT_2_PI))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return F.log(self.scale) + 0.5 * math.log(math.pi * math.e / 2)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return F.erf(value / self.scale / math.sqrt(2))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return self.scale * F.erfinv(p) * math.sqrt(2)
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.scale * math.sqrt(2 / math.pi)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.square(self.scale) * (1 - 2 / math.pi)
 
 
@@ -323,26 +323,26 @@ class HalfCauchy(_Folded):
 
     base_dist = property(lambda self: Cauchy(F.zeros_like(self.scale), self.scale))
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         return F.abs(F.tan(math.pi * (uniform_draw(shape, self.scale.dtype) - 0.5)) * self.scale)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         density = math.log(2 / math.pi) - F.log(self.scale) - F.log1p(F.square(value / self.scale))
         return self._of_positive(value, density)
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         return math.log(2 * math.pi) + F.log(self.scale)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return F.atan(value / self.scale) * (2 / math.pi)
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return F.tan(p * (math.pi / 2)) * self.scale
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return F.full_like(self.scale, math.inf)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return F.full_like(self.scale, math.inf)
 
 
@@ -365,19 +365,19 @@ class VonMises(Distribution):
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, loc=loc, concentration=concentration)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         angle = by_quantile("von_mises_draw", shape, self.concentration.to(float64)) + self.loc.to(float64)
         return (F.remainder(angle + math.pi, 2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         k = self.concentration
         return k * (F.cos(value - self.loc) - 1) - math.log(2 * math.pi) - F.log(i0e_(k))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.loc
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         return self.loc
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return 1 - i1e_(self.concentration) / i0e_(self.concentration)

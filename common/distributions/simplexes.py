@@ -42,7 +42,7 @@ class Dirichlet(ExponentialFamily):
             raise ArgumentError("`concentration` parameter must be at least one-dimensional.")
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:], validate_args)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         a, shape = self.concentration.to(float64), (*shape[:-1], shape[-1] - 1)
         first, rest = a[..., :-1], F.flip(F.cumsum(F.flip(a, (-1,)), -1), (-1,))[..., 1:]
         u = lift(draw("rand", shape, float64, None))
@@ -58,25 +58,25 @@ class Dirichlet(ExponentialFamily):
     def _log_scale(self) -> Any:
         return F.sum(F.lgamma(self.concentration), -1) - F.lgamma(self._total())
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         return F.sum(F.xlogy(self.concentration - 1, value), -1) - self._log_scale()
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         a, total = self.concentration, self._total()
         inner = F.sum((a - 1) * F.digamma(a), -1)
         return self._log_scale() + (total - a.shape[-1]) * F.digamma(total) - inner
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.concentration / F.sum(self.concentration, -1, True)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         a = self.concentration
         above = F.clamp(a - 1, min=0)
         inner = above / F.sum(above, -1, True)
         corner = F.one_hot(F.argmax(a, -1), a.shape[-1]).to(a.dtype)
         return F.where(F.all(a < 1, -1, True), corner, inner)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         a, total = self.concentration, F.sum(self.concentration, -1, True)
         return a * (total - a) / (F.square(total) * (total + 1))
 
@@ -114,11 +114,11 @@ class ExpRelaxedCategorical(Distribution):
         new._categorical = self._categorical.expand(batch_shape)
         return new
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         scores = (self.logits - F.log(-F.log(uniform(shape, self.logits.dtype)))) / self.temperature
         return scores - F.logsumexp(scores, -1, True)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         n = self.event_shape[0]
         score = self.logits - value * self.temperature
         score = F.sum(score - F.logsumexp(score, -1, True), -1)

@@ -81,14 +81,14 @@ class TransformedDistribution(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         count = len(shape) - len(self.batch_shape) - len(self.event_shape)
         x = (self.base_dist.rsample if self.has_rsample else self.base_dist.sample)(shape[:count])
         for t in self.transforms:
             x = t(x)
         return x
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         terms: Any = 0.0
         event, y = len(self.event_shape), value
         for t in reversed(self.transforms):
@@ -107,12 +107,12 @@ class TransformedDistribution(Distribution):
             return p if sign == 1 else 1 - p
         return sign * (p - 0.5) + 0.5
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         for t in reversed(self.transforms):
             value = t.inv(value)
         return self._turned(self.base_dist.cdf(value))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         value = self.base_dist.icdf(self._turned(p))
         for t in self.transforms:
             value = t(value)

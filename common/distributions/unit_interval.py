@@ -34,7 +34,7 @@ class Beta(ExponentialFamily):
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, concentration1=concentration1, concentration0=concentration0)
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         x = by_quantile("beta_quantile", shape, self.concentration1, self.concentration0)
         return F.clamp(x, min=float(limits(x).tiny), max=1 - float(limits(x).epsneg))
 
@@ -45,28 +45,28 @@ class Beta(ExponentialFamily):
     def _log_beta(self) -> Any:
         return F.lgamma(self.concentration1) + F.lgamma(self.concentration0) - F.lgamma(self._total)
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         a, b = self.concentration1, self.concentration0
         return F.xlogy(a - 1, value) + xlog1py(b - 1, -value) - self._log_beta()
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         a, b, total = self.concentration1, self.concentration0, self._total
         inner = (a - 1) * F.digamma(a) + (b - 1) * F.digamma(b) - (total - 2) * F.digamma(total)
         return self._log_beta() - inner
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return quantile_draws.beta_quantile(*F.broadcast_tensors(self.concentration1, self.concentration0, p))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self.concentration1 / self._total
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
         inner = (a - 1) / (self._total - 2)
         ends = F.where(a < b, F.zeros_like(a), F.where(a > b, F.ones_like(a), math.nan))
         return F.where(F.logical_and(a > 1, b > 1), inner, ends)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         total = self._total
         return self.concentration1 * self.concentration0 / (F.square(total) * (total + 1))
 
@@ -86,37 +86,37 @@ class Kumaraswamy(Distribution):
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self._hold(validate_args, concentration1=concentration1, concentration0=concentration0)
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(uniform(shape, self.concentration1.dtype))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(uniform(shape, self.concentration1.dtype))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         a, b = self.concentration1, self.concentration0
         return F.log(a * b) + F.xlogy(a - 1, value) + xlog1py(b - 1, -F.pow(value, a))
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0
         return 1 - 1 / b + (1 - 1 / a) * (F.digamma(b + 1) + EULER) - F.log(a) - F.log(b)
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         return -F.expm1(xlog1py(self.concentration0, -F.pow(value, self.concentration1)))
 
-    def _icdf(self, p: Any) -> Any:
+    def _family_icdf(self, p: Any) -> Any:
         return F.pow(-F.expm1(F.log1p(-p) / self.concentration0), 1 / self.concentration1)
 
     def _moment(self, order: int) -> Any:
         b, x = self.concentration0, 1 + order / self.concentration1
         return F.exp(F.log(b) + F.lgamma(x) + F.lgamma(b) - F.lgamma(x + b))
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self._moment(1)
 
-    def _mode(self) -> Any:
+    def _family_mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
         inside = F.logical_and(F.logical_and(a >= 1, b >= 1), a * b > 1)
         base = F.where(inside, (a - 1) / F.where(inside, a * b - 1, 1), math.nan)
         return F.pow(base, 1 / a)
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self._moment(2) - F.square(self._moment(1))
 
 
@@ -156,35 +156,35 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
             lambda x: math.log(2) + (4 / 3 + 104 / 45 * x * x) * x * x,
         )
 
-    def _draw(self, shape: Shape) -> Any:
-        return self._icdf(lift(draw("rand", shape, self._given.dtype, None)))
+    def _family_draw(self, shape: Shape) -> Any:
+        return self._family_icdf(lift(draw("rand", shape, self._given.dtype, None)))
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         logits = self.logits
         return value * F.logsigmoid(logits) + (1 - value) * F.logsigmoid(-logits) + self._log_norm()
 
-    def _entropy(self) -> Any:
+    def _family_entropy(self) -> Any:
         p = clamp_probs(self.probs)
         zero, one = F.log1p(-p), F.log(p)
         return self.mean * (zero - one) - self._log_norm() - zero
 
-    def _cdf(self, value: Any) -> Any:
+    def _family_cdf(self, value: Any) -> Any:
         inner = self._cut(
             lambda p: (F.pow(p, value) * F.pow(1 - p, 1 - value) + p - 1) / (2 * p - 1), lambda x: value + x * 0
         )
         return F.where(value <= 0, 0.0, F.where(value >= 1, 1.0, inner))
 
-    def _icdf(self, u: Any) -> Any:
+    def _family_icdf(self, u: Any) -> Any:
         return self._cut(
             lambda p: (F.log1p(-p + u * (2 * p - 1)) - F.log1p(-p)) / (F.log(p) - F.log1p(-p)), lambda x: u + x * 0
         )
 
-    def _mean(self) -> Any:
+    def _family_mean(self) -> Any:
         return self._cut(
             lambda p: p / (2 * p - 1) + 1 / (F.log1p(-p) - F.log(p)), lambda x: 0.5 + (1 / 3 + 16 / 45 * x * x) * x
         )
 
-    def _variance(self) -> Any:
+    def _family_variance(self) -> Any:
         return self._cut(
             lambda p: p * (p - 1) / F.square(1 - 2 * p) + 1 / F.square(F.log1p(-p) - F.log(p)),
             lambda x: 1 / 12 - (1 / 15 - 128 / 945 * x * x) * x * x,
@@ -214,11 +214,11 @@ class LogitRelaxedBernoulli(Odds, Distribution):
         self.temperature = temperature
         self._hold(validate_args, **one_of(probs, logits))
 
-    def _draw(self, shape: Shape) -> Any:
+    def _family_draw(self, shape: Shape) -> Any:
         u = clamp_probs(uniform(shape, self._given.dtype))
         return (F.log(u) - F.log1p(-u) + self.logits) / self.temperature
 
-    def _log_prob(self, value: Any) -> Any:
+    def _family_log_prob(self, value: Any) -> Any:
         apart = self.logits - value * self.temperature
         scale = F.log(self.temperature + F.zeros_like(self._given))
         return scale + F.logsigmoid(apart) + F.logsigmoid(-apart)

@@ -103,14 +103,14 @@ class Optimizer(Minimizing, Hooked):
             raise ArgumentError("params argument given to the optimizer should be an iterable of Tensors or dicts")
         self.defaults = defaults
         if not any(isinstance(x, _Required) for x in defaults.values()):
-            self._checked({"params": []})  # what is wrong with the options is said before what is with the parameters
+            self._parsed({"params": []})  # what is wrong with the options is said before what is with the parameters
         given = members(params, "Optimizer", "params")
         if not given:
             raise ArgumentError("optimizer got an empty parameter list")
         self.param_groups: list[ParameterGroup] = []
         self.state: defaultdict[TensorBase, dict[str, Any]] = defaultdict(dict)
         # its size grows with each group and term: read in a trace, so that one added later is noticed
-        self._groups = Buffer(np.zeros(0, np.bool_))
+        self._group_count = Buffer(np.zeros(0, np.bool_))
         for options in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(options)
 
@@ -168,7 +168,7 @@ class Optimizer(Minimizing, Hooked):
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error. "
                 "Such a parameter is updated once for each time that it is there: give it once"
             )
-        group = self._checked({**{k: x for k, x in param_group.items() if k != "param_names"}, "params": members})
+        group = self._parsed({**{k: x for k, x in param_group.items() if k != "param_names"}, "params": members})
         if names:
             group.extra["param_names"] = names
         self.param_groups.append(group)
@@ -199,9 +199,9 @@ class Optimizer(Minimizing, Hooked):
 
     def forget_programs(self) -> None:
         """Steps are traced and compiled anew: groups, their state or what decides the program has changed."""
-        self._groups.payload = np.zeros(len(self._groups.payload) + 1, np.bool_)
+        self._group_count.payload = np.zeros(len(self._group_count.payload) + 1, np.bool_)
 
-    def _checked(self, options: dict[str, Any]) -> ParameterGroup:
+    def _parsed(self, options: dict[str, Any]) -> ParameterGroup:
         """A group of options, which are within their ranges."""
         group = ParameterGroup({**self.defaults, **options}, self.optional, self.structural)
         self._check_numbers(group)
@@ -249,11 +249,11 @@ class Optimizer(Minimizing, Hooked):
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
                   for group in self.param_groups]  # fmt: skip
         states = {position[p]: {n: _copied(x) for n, x in self.state[p].items()}
-                  for group in self.param_groups for p in group.params if self._has_state(group, p)}  # fmt: skip
+                  for group in self.param_groups for p in group.params if self._made_state(group, p)}  # fmt: skip
         saved = {"state": states, "param_groups": groups}
         return changed(self._after_saving, self, saved)
 
-    def _has_state(self, group: ParameterGroup, p: TensorBase) -> bool:
+    def _made_state(self, group: ParameterGroup, p: TensorBase) -> bool:
         """Whether there is state to save: one that differs from the initial one, which loading makes anew."""
         state = self.state.get(p)
         if not state or self.saves_initial or not self.makes_state:
@@ -287,7 +287,7 @@ class Optimizer(Minimizing, Hooked):
         try:
             for group, other in zip(self.param_groups, saved, strict=True):
                 group.update({name: value for name, value in other.items() if name != "params"})
-            self._load_state(saved, state_dict["state"])
+            self._load_own_state(saved, state_dict["state"])
         except Exception:
             for restore in before:
                 restore()
@@ -298,7 +298,7 @@ class Optimizer(Minimizing, Hooked):
         for hook in tuple(self._after_loading.values()):
             hook(self)
 
-    def _load_state(self, saved: Any, states: Mapping[Any, Any]) -> None:
+    def _load_own_state(self, saved: Any, states: Mapping[Any, Any]) -> None:
         """Take over the state of all parameters, or of none."""
         arrays: list[tuple[Buffer, Any]] = []
         free: dict[TensorBase, dict[str, Any]] = {}
@@ -306,14 +306,14 @@ class Optimizer(Minimizing, Hooked):
             for p, i in zip(group.params, other["params"], strict=True):
                 found = states.get(i, {})
                 if self.makes_state:
-                    arrays += self._fitting(group, p, found)
+                    arrays += self._buffers_for(group, p, found)
                 else:  # also none: what a subclass has filled in since is forgotten
                     free[p] = {name: _tensor(value) for name, value in found.items()}
         self.state.update(free)
         for buffer, value in arrays:
             np.copyto(buffer.payload, value)
 
-    def _fitting(self, group: ParameterGroup, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
+    def _buffers_for(self, group: ParameterGroup, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
         """Buffers of one parameter and their new contents; what is not saved is as before the first step."""
         unknown = [name for name, x in saved.items() if name not in self.state[p] and x is not None]
         if unknown and "step" not in unknown:

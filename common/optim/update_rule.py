@@ -38,10 +38,10 @@ class UpdateRule(Optimizer, metaclass=ABCMeta):
 
     elementwise = True
     makes_state = True
-    _incomplete = False
+    _incomplete_state = False
 
     def __init__(self, params: Any, defaults: dict[str, Any], how: Any = None) -> None:
-        self._fused = FusedStep(f"{type(self).__name__}.step")
+        self._fused_update = FusedStep(f"{type(self).__name__}.step")
         super().__init__(params, {**defaults, **execution(type(self).__name__, how or {}, defaults)})
 
     @abstractmethod
@@ -62,7 +62,7 @@ class UpdateRule(Optimizer, metaclass=ABCMeta):
     def forget_programs(self) -> None:
         """See `Optimizer.forget_programs`."""
         super().forget_programs()
-        self._fused.forget()
+        self._fused_update.forget()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "state":
@@ -77,18 +77,18 @@ class UpdateRule(Optimizer, metaclass=ABCMeta):
 
     def note_members(self) -> None:
         """See `Optimizer.note_members`: what is missing is made before the next step, which is a new program."""
-        self._incomplete = True
-        if "_groups" in self.__dict__:
+        self._incomplete_state = True
+        if "_group_count" in self.__dict__:
             self.forget_programs()
 
     def complete(self) -> None:
         """Make the state of parameters that have come without."""
-        if self._incomplete:
+        if self._incomplete_state:
             cast(States, self.state).belong(ref(self))
             with mode.activate_trace(None):  # a compiled step finds the state there
                 for group in self.param_groups:
                     self.make_state(group)
-            self._incomplete = False
+            self._incomplete_state = False
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
@@ -104,13 +104,13 @@ class UpdateRule(Optimizer, metaclass=ABCMeta):
         self.complete()
         trace = mode.current_trace()
         if trace is not None:
-            trace.payload(self._groups)
+            trace.payload(self._group_count)
         for group in self.param_groups:
             recorded = bool(group["differentiable"])
             with mode.GradSwitch(recorded):
                 active: list[Active] = [(p, g, self.state[p]) for p in group.params if (g := p.grad) is not None]
                 fused = trace is None and self.elementwise and not recorded
-                left = self._fused.run(self, group, active) if fused else active
+                left = self._fused_update.run(self, group, active) if fused else active
                 if left:
                     with scopes.inside(self):
                         self._update_by_ops(group, left)
