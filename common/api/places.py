@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from common.core import absent, absent_types
+from common.core import absent
 from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
@@ -137,8 +137,10 @@ def _forward(own: str, target: str) -> Callable[[str], Any]:
             homes = map(importlib.import_module, source.split())
             found = next(getattr(home, name) for home in homes if hasattr(home, name))
             return boundary.published(found) if isinstance(found, FunctionType) else found
+        from common.core.absent_types import TYPES
+
         inner = own.partition(".")[2]
-        if name in absent_types.TYPES.get(inner, "").split() or absent.why_there(inner, name) is not None:
+        if name in TYPES.get(inner, "").split() or absent.why_there(inner, name) is not None:
             return absent.refuse(own, name)
         return getattr(importlib.import_module(target), name)
 

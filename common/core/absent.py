@@ -21,7 +21,6 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from common.core.absent_types import absent_type
 from common.core.errors import MissingAttributeError
 
 _LINALG = "numpy.linalg and scipy.linalg have it, for x.numpy(), without derivatives; in a trace by pure_callback"
@@ -312,6 +311,8 @@ def refuse(space: str, name: str) -> Any:
     if told is None:
         raise MissingAttributeError(f"module {space!r} has no attribute {name!r}")
     text = f"module {space!r} has no {name!r}: {told}"
+    from common.core.absent_types import absent_type
+
     if (kind := absent_type(space, name, text)) is not None:
         return kind
     caller = sys._getframe(2)

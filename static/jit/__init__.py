@@ -11,8 +11,8 @@ from common.core import absent
 
 __all__ = [
     "ScriptModule", "TracerWarning", "_overload", "_overload_method", "_script_if_tracing", "annotate", "export",
-    "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script",
-    "script_if_tracing", "script_method", "trace", "trace_module", "unused",
+    "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
+    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
 
 open_places(__name__)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from common.core.devices import on_cpu
+from common.core.pickling import Bound
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
 
 
-class Future(Generic[T]):
+class Future(Bound, Generic[T]):
     """A value that will be set once.
 
     Parameters
@@ -25,6 +26,8 @@ class Future(Generic[T]):
     ------
     DeviceError : another device.
     """
+
+    _instead = "wait for its value, and copy that"
 
     def __init__(self, *, devices: Sequence[Any] | None = None) -> None:
         for device in devices or ():
