@@ -6,6 +6,7 @@ is traced like any function. Its gradient is the rule that is registered.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Callable, Iterable
@@ -44,6 +45,8 @@ class CustomOpDef:
             raise ArgumentError(f"an operator's name is 'namespace::name', not {name!r}")
         self._name = name
         self._kernel: Callable[..., Any] | None = None
+        self._signature: inspect.Signature | None = None
+        self._node: type[Function] = type(name.replace("::", "_"), (_OperatorCall,), {})
         self._fake: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._keep: Callable[..., Any] | None = None
@@ -75,6 +78,9 @@ class CustomOpDef:
         kinds = [device_types] if isinstance(device_types, str) else device_types
         if kinds is None or not all(str(kind).lower().startswith(_OTHER_DEVICES) for kind in kinds):
             self._kernel, self.defined, self._records = func, True, records
+            self._signature = None
+            with contextlib.suppress(ValueError):  # builtins have none
+                self._signature = inspect.signature(func)
         return func
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
@@ -106,18 +112,16 @@ class CustomOpDef:
             raise NotDefinedError(f"{self._name}: no kernel for the CPU has been registered")
         if self._records:
             return self._kernel(*args, **kwargs)
-        try:
-            bound = inspect.signature(self._kernel).bind(*args, **kwargs)
-        except ValueError:  # a builtin
+        if self._signature is None:  # of a builtin
             given, named = args, kwargs
         else:
+            bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
             given, named = bound.args, bound.kwargs
         leaves, structure = flatten(given)
-        leaves = [lift(x) if isinstance(x, np.ndarray) else x for x in leaves]
-        form: list[Any] = []
-        made = _call_of(self, structure, named, form).apply(*leaves)
-        return unflatten(form[0], list(made) if isinstance(made, tuple) else [made])
+        call = _Call(self, structure, named)
+        made = self._node.apply(*(lift(x) if isinstance(x, np.ndarray) else x for x in leaves), call)
+        return call.results(made)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """What it computes, without a record; in a trace a call that the compiled program makes."""
@@ -138,37 +142,63 @@ class CustomOpDef:
         return pure_callback(call, unflatten(structure, forms), *args, **kwargs)
 
 
-def _call_of(op: CustomOpDef, structure: Any, named: dict[str, Any], form: list[Any]) -> type[Function]:
-    """A node of the tape for one call of an operator; `form` receives the structure of its results."""
+class _Call:
+    """One call of an operator.
 
-    class OperatorCall(Function):
-        @staticmethod
-        def forward(*leaves: Any) -> Any:
-            results, nested = flatten(op.run(*unflatten(structure, list(leaves)), **named))
-            form.append(nested)
-            return results[0] if len(results) == 1 else tuple(results)
+    Parameters
+    ----------
+    op : the operator.
+    structure : of its arguments by position.
+    named : its arguments that only keywords can say.
+    """
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            if op._keep is not None:
-                results = unflatten(form[0], list(output) if isinstance(output, tuple) else [output])
-                only = {"keyword_only_inputs": named} if named else {}
-                op._keep(ctx=ctx, inputs=unflatten(structure, list(inputs)), output=results, **only)
+    __slots__ = ("op", "structure", "named", "form")
 
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            if op._backward is None:
-                raise GradientError(
-                    f"Trying to backward through {op._name} but no autograd formula was registered. Please use "
-                    "register_autograd to add one."
-                )
-            nested = unflatten(form[0], list(grads))
-            found = op._backward(ctx, *(nested if isinstance(nested, tuple) else (nested,)))
-            found = found if isinstance(found, tuple) else (found,)
-            return tuple(_per_leaf(found, unflatten(structure, [None] * len(ctx.needs_input_grad))))
+    def __init__(self, op: CustomOpDef, structure: Any, named: dict[str, Any]) -> None:
+        self.op, self.structure, self.named = op, structure, named
+        self.form: Any = None  # the structure of the results, once there are any
 
-    OperatorCall.__name__ = op._name.replace("::", "_")
-    return OperatorCall
+    def results(self, leaves: Any) -> Any:
+        """What the operator returns, of what its node returns."""
+        return unflatten(self.form, list(leaves) if isinstance(leaves, tuple) else [leaves])
+
+
+class _OperatorCall(Function):
+    """The node of a call; each operator has a class of its own, by whose name it is shown.
+
+    The call comes last among the arguments, so that `needs_input_grad` begins with those of the operator.
+    """
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        """Run the operator."""
+        *leaves, call = args
+        results, call.form = flatten(call.op.run(*unflatten(call.structure, leaves), **call.named))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep what the operator's rule needs."""
+        *leaves, ctx.operator_call = inputs
+        call: _Call = ctx.operator_call
+        if call.op._keep is not None:
+            only = {"keyword_only_inputs": call.named} if call.named else {}
+            given = unflatten(call.structure, leaves)
+            call.op._keep(ctx=ctx, inputs=given, output=call.results(output), **only)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Ask the operator's rule."""
+        call: _Call = ctx.operator_call
+        if call.op._backward is None:
+            raise GradientError(
+                f"Trying to backward through {call.op._name} but no autograd formula was registered. Please use "
+                "register_autograd to add one."
+            )
+        nested = call.results(grads)
+        found = call.op._backward(ctx, *(nested if isinstance(nested, tuple) else (nested,)))
+        like = unflatten(call.structure, [None] * (len(ctx.needs_input_grad) - 1))
+        return (*_per_leaf(found if isinstance(found, tuple) else (found,), like), None)
 
 
 def _per_leaf(grads: Any, like: Any) -> list[Any]:

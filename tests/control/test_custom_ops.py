@@ -64,11 +64,13 @@ def test_lists_of_tensors_and_several_results(engine):
     def ends(xs: list[dynamic.Tensor]) -> tuple[dynamic.Tensor, dynamic.Tensor]:
         return xs[0] * 2, xs[-1] * 3
 
-    ends.register_autograd(lambda ctx, a, b: [2 * a, 3 * b])
+    asked = []
+    ends.register_autograd(lambda ctx, a, b: (asked.append(ctx.needs_input_grad[:2]), [2 * a, 3 * b])[1])
     x, y = (engine.tensor([v], requires_grad=True) for v in (1.0, 5.0))
     first, last = ends([x, y])
     (first * 10 + last).sum().backward()
     assert (first.tolist(), last.tolist(), x.grad.tolist(), y.grad.tolist()) == ([2.0], [15.0], [20.0], [3.0])
+    assert asked == [(True, True)]
 
 
 def test_a_library_defines_and_gives_kernels_one_by_one(engine):
