@@ -66,7 +66,6 @@ INNER: dict[str, tuple[str, str]] = {
     "_dynamo.utils": ("common.api.machine.compiling", "is_compile_supported"),
     "_custom_ops": ("common.control.custom_ops", "get_ctx"),
     "_tensor_str": ("common.tensor.printing", "PRINT_OPTS _tensor_str"),
-    "distributed.optim": ("common.nn.parallel", "ZeroRedundancyOptimizer"),
     "serialization": (
         "common.tools.files.save_load common.tools.files.safe_globals",
         "DEFAULT_PROTOCOL FILE_LIKE MAP_LOCATION add_safe_globals clear_safe_globals default_restore_location "

@@ -171,6 +171,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "row_indices hspmm dsmm hsmm saddmm smm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     (_ONE_PROGRAM,
      "futures fork wait is_distributed multiprocessing Future* RRef* *process_group* ProcessGroup* "
+     "ZeroRedundancyOptimizer "
      "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* barrier get_rank get_world_size "
      "isend irecv rpc fsdp tensor device_mesh checkpoint Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",

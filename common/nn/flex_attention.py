@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.ops import functional as F
@@ -98,8 +99,6 @@ def create_mask(
     tensor
         (B, H, Q_LEN, KV_LEN) of bool.
     """
-    from common.core.devices import on_cpu
-
     on_cpu(device, "create_mask")
     return _everywhere(mod_fn, (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN))
 
@@ -131,8 +130,6 @@ def create_block_mask(
     >>> create_block_mask(lambda b, h, q, k: q >= k, None, None, 4, 4, BLOCK_SIZE=2)
     BlockMask(shape=(1, 1, 4, 4), sparsity=25.00%)
     """
-    from common.core.devices import on_cpu
-
     on_cpu(device, "create_block_mask")
     if not callable(mask_mod):
         raise ArgumentError(f"create_block_mask(): mask_mod is a function, not {type(mask_mod).__name__}")

@@ -82,30 +82,6 @@ class DistributedDataParallel(Module):
         raise ArgumentError(f"DistributedDataParallel(): {NO_GROUP}")
 
 
-class ProcessGroup:
-    """A class that programs name, in annotations and ``isinstance``: it has no objects.
-
-    Raises
-    ------
-    ArgumentError : one is made.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise ArgumentError(f"ProcessGroup(): {NO_GROUP}")
-
-
-class ZeroRedundancyOptimizer:
-    """A class that programs name, in ``isinstance``: it has no objects.
-
-    Raises
-    ------
-    ArgumentError : one is made; in one process each optimizer keeps its whole state.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise ArgumentError(f"ZeroRedundancyOptimizer(): {NO_GROUP}")
-
-
 class SyncBatchNorm(_BatchNorm):
     """A class that programs name, in ``isinstance``: it has no objects. In one process BatchNorm sees all of a batch.
 

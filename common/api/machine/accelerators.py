@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from common.core.devices import CPU, device
 from common.core.errors import AllocationError, ArgumentError, DeviceError
-from common.nn.parallel import NO_GROUP, ProcessGroup
+from common.nn.parallel import NO_GROUP
 
 _NONE = "there is no GPU and no device but the CPU"
 
@@ -165,7 +165,6 @@ DISTRIBUTED: dict[str, Any] = {
         )
     },
     "ReduceOp": ReduceOp,
-    "ProcessGroup": ProcessGroup,
 }  # fmt: skip
 
 #: `cpu`, as the one device that is there.
