@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.bootstrap import ROOT
 from benchmarks.lab import failures, interrupt
+from benchmarks.lab.libraries import package
 from benchmarks.lab.progress import duration
 from benchmarks.workload import Array, Inputs, Program, Workload
 from common.core.errors import TwingradError
@@ -136,7 +137,7 @@ class _Watched(Workload):
 
     def make(self, tw: ModuleType) -> Program:
         program = self.workload.make(tw)
-        call = self.patience.call(program.call, f"{self.name} in {tw.__name__}")
+        call = self.patience.call(program.call, f"{self.name} in {package(tw)}")
         return dataclasses.replace(program, call=call)
 
     def results(self, returned: Any) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.lab.libraries import PYTORCH, in_its_place, use
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Inputs, Program
 from common.random.generator import default_generator
@@ -103,6 +104,7 @@ class _Torch(ModuleType):
 
 
 def _torch(peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], written: Call | None, make: Make) -> Built:
+    use(PYTORCH)
     import torch
 
     from benchmarks.measure import threads
@@ -111,7 +113,7 @@ def _torch(peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], writt
     own = [tuple(torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in arrays) for arrays in inputs]
     wrap: Callable[[Call], Call] = torch.compile if peer == "torch.compile" else lambda function: function
     if written is not None:
-        return wrap(written), own
+        return in_its_place(wrap(written), PYTORCH), own
     from benchmarks.peers.torch_draws import OurDraws
 
     with OurDraws():

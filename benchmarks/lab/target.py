@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.draws import seed
 from benchmarks.lab import arguments as given
 from benchmarks.lab import peers, training
+from benchmarks.lab.libraries import in_its_place, package, use
 from benchmarks.lab.program import MARK
 from benchmarks.lab.source import load
 from benchmarks.lab.ways import Way
@@ -92,7 +93,9 @@ class UserProgram(Workload):
     """
 
     def __init__(self, target: Target, engine: ModuleType) -> None:
-        module = load(Path(target.file), engine, engine.__name__)
+        self._engine = package(engine)
+        use(self._engine)
+        module = load(Path(target.file), engine, self._engine)
         self.target = replace(target, name=target.name or _only(module, target.file))
         thing = _thing(module, self.target)
         marks = getattr(thing, MARK, {})
@@ -129,6 +132,7 @@ class UserProgram(Workload):
     def inputs(self) -> list[Inputs]:
         """Return two input sets: of ``--args``, of the file's ``inputs()``, or of what ``make()`` returned."""
         if self._inputs is None:
+            use(self._engine)
             self._inputs = self._find_inputs()
         return self._inputs
 
@@ -160,23 +164,27 @@ class UserProgram(Workload):
 
     def make(self, tw: Any) -> Program:
         """Load the file with the engine, and build the program."""
-        return self._program(*self._found(tw))
+        name = package(tw)
+        use(name)
+        program = self._program(*self._found(tw, name))
+        return replace(program, call=in_its_place(program.call, name))
 
     def exported(self, tw: Any) -> Callable[..., Any]:
         """Load the file with the engine; what leaves: a module as it answers, or the program that would be measured."""
-        tw, thing, optimizer = self._found(tw)
-        target = self.target
+        name, target = package(tw), self.target
+        use(name)
+        tw, thing, optimizer = self._found(tw, name)
         if training.is_module(thing) and not (optimizer or target.optimizer or target.loss or target.grad):
             return thing
         return self._program(tw, thing, optimizer).call
 
-    def _found(self, tw: Any) -> tuple[Any, Any, Any]:
+    def _found(self, tw: Any, name: str) -> tuple[Any, Any, Any]:
         """The engine as the file sees it, what the name stands for, and an optimiser that comes with it."""
         target = self.target
-        if target.control_flow and tw.__name__ == "static":
+        if target.control_flow and name == "static":
             tw = Way(tw, control_flow=target.control_flow)
         seed(tw)
-        module = load(Path(target.file), tw, tw.__name__)
+        module = load(Path(target.file), tw, name)
         thing = _thing(module, target)
         if isinstance(thing, Workload):
             return tw, thing.make(tw), None

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from benchmarks.lab.libraries import package
+
 
 class Way(ModuleType):
     """An engine whose `function` has options.
@@ -24,7 +26,7 @@ class Way(ModuleType):
     """
 
     def __init__(self, engine: ModuleType, **options: Any) -> None:
-        super().__init__(engine.__name__)
+        super().__init__(package(engine))
         self.engine, self.options = engine, options
         self.made: list[Any] = []
 

@@ -26,9 +26,11 @@ class OurDraws(TorchFunctionMode):  # type: ignore[misc]  # torch is Any where i
         if options.get("generator") is None:
             if name in MAKERS:
                 return _made(name, args, options)
-            if getattr(func, "__module__", "") == "torch.nn.init":  # which hides what it calls from modes
-                target, *rest = (*args, *options.values())
-                return _written(target, lambda ours: getattr(dynamic.nn.init, name)(ours, *rest))
+            if hasattr(dynamic.nn.init, name) and not hasattr(
+                func, "__objclass__"
+            ):  # nn.init hides its calls from modes
+                target, *rest = args or (options.pop("tensor"),)
+                return _written(target, lambda ours: getattr(dynamic.nn.init, name)(ours, *rest, **options))
             if name in WRITERS:
                 given = {k: _ours(x) for k, x in options.items() if k != "generator"}
                 return _written(args[0], lambda ours: getattr(ours, name)(*map(_ours, args[1:]), **given))
