@@ -20,14 +20,17 @@ if not _FOUND or not _OWN.samefile(_FOUND):
         "that, or put it later in sys.path"
     )
 
-from common.api import surface
-from common.core.absent_imports import explain_imports
-from common.core.lazy import Late
-from common.tensor import boundary
-from common.tensor.base import Tensor as Tensor
-from common.version import like_pytorch as __version__
-from dynamic.eager.binding import bind, bind_creation, bind_transforms
-from dynamic.eager.heap import keep_freed_memory
+from common.core.garbage import loading
+
+with loading():
+    from common.api import surface
+    from common.core.absent_imports import explain_imports
+    from common.core.lazy import Late
+    from common.tensor import boundary
+    from common.tensor.base import Tensor as Tensor
+    from common.version import like_pytorch as __version__
+    from dynamic.eager.binding import bind, bind_creation, bind_transforms
+    from dynamic.eager.heap import keep_freed_memory
 
 keep_freed_memory()
 

@@ -22,26 +22,29 @@ if not _FOUND or not _OWN.samefile(_FOUND):
         "that, or put it later in sys.path"
     )
 
-from common.api import surface
-from common.core.absent_imports import explain_imports
-from common.core.lazy import Late
-from common.tensor import boundary
-from common.tensor.base import Tensor as Tensor
-from common.version import like_pytorch as __version__
-from static.api.binding import (
-    EXPORTS,
-    OF_PROGRAMS,
-    ROOMS,
-    SESSION,
-    bind,
-    bind_control,
-    bind_creation,
-    bind_of_programs,
-    bind_room,
-    bind_session,
-    bind_transforms,
-)
-from static.jit.function import function as function
+from common.core.garbage import loading
+
+with loading():
+    from common.api import surface
+    from common.core.absent_imports import explain_imports
+    from common.core.lazy import Late
+    from common.tensor import boundary
+    from common.tensor.base import Tensor as Tensor
+    from common.version import like_pytorch as __version__
+    from static.api.binding import (
+        EXPORTS,
+        OF_PROGRAMS,
+        ROOMS,
+        SESSION,
+        bind,
+        bind_control,
+        bind_creation,
+        bind_of_programs,
+        bind_room,
+        bind_session,
+        bind_transforms,
+    )
+    from static.jit.function import function as function
 
 globals().update({**surface.MODES, **surface.DTYPES, **surface.PLAIN})
 
