@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from common.core.named_tuples import NamedTuple
 
 FEW = 6
 """Instructions that are written where they are needed: as a function they take longer to parse and to inline."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from common.core.named_tuples import NamedTuple
 
 _BOOL = np.dtype(np.bool_)
 LONG = 90

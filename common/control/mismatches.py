@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.control.structures import Said, TreeSpec, equal_shapes
 from common.core.errors import ArgumentError, DTypeError, FormError
+from common.core.named_tuples import NamedTuple
 from common.core.tree import LEAF, MAPS, Structure
 
 

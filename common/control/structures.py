@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import ArgumentError
+from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim, same_shape
 from common.core.source_lines import locate
 from common.core.spec import Spec

@@ -64,4 +64,3 @@ def collecting_now() -> Change:
     wanted = _wanted if _resting else gc.isenabled()
     rests = () if not wanted else (partial(bool, _resting),)
     return Change((gc.enable,), (when(gc.disable, *rests),))
-

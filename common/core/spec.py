@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from common.core.named_tuples import NamedTuple
 from common.core.polynomials import render
 from common.core.sizes import Dim
 

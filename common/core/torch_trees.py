@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.core import pytrees
+from common.core.named_tuples import NamedTuple
 from common.core.pytrees import TreeDef
 from common.core.tree import LEAF, MAPS, NODES, Structure
 

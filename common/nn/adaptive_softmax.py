@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import members
+from common.core.named_tuples import NamedTuple
 from common.nn import functions as F
 from common.nn.containers import ModuleList, Sequential
 from common.nn.layers import Linear

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
+from common.core.named_tuples import NamedTuple
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted as fitted

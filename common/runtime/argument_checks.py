@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from common.core.named_tuples import NamedTuple
 from common.runtime.table_words import SizeWord
 
 ARRAY, FLOAT, INT = 0, 1, 2

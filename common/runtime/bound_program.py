@@ -8,10 +8,11 @@ hundred.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.core.named_tuples import NamedTuple
 from common.runtime import cpython_abi
 
 if TYPE_CHECKING:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+
+from common.core.named_tuples import NamedTuple
 
 
 class SizeWord(NamedTuple):

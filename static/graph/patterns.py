@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.spec import Spec
 from static.graph import Source

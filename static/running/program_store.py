@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from common.compiler import disk_cache as disk
 from common.compiler.compile import make_key
 from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
+from common.core.named_tuples import NamedTuple
 from common.core.numerics import flushes
 from common.core.op import TRAITS, Op, Refusal
 from common.core.python_numbers import Int, Number

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
+from common.core.named_tuples import NamedTuple
 from common.core.tree import Node, register
 from common.tools.files.event_records import array
 from static.session.building import GraphKeys

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from common.core.named_tuples import NamedTuple
 
 
 class Captured(NamedTuple):

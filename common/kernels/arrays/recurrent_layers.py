@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import textwrap
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
 
 __all__ = ["CELLS", "Cell", "backward_scratch", "backward_source", "forward_scratch", "forward_source"]

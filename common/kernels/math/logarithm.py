@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from common.compiler.primitives import (
@@ -17,6 +15,7 @@ from common.compiler.primitives import (
     lshr,
     select,
 )
+from common.core.named_tuples import NamedTuple
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT, exact_sum
 from common.kernels.math.polynomial import horner

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from common.compiler.primitives import Value, absolute, bits, dtype_of, from_bits, select
+from common.core.named_tuples import NamedTuple
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.logarithm import at_borders, split_exponent, split_sum
 from common.kernels.math.polynomial import horner

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.core.dtypes import default_float, int32
+from common.core.named_tuples import NamedTuple
 from common.core.return_types import returned
 from common.kernels.math import float_parts as parts
 from common.ops._define import elementwise

@@ -15,7 +15,8 @@ N. Chakravarti: Active set algorithms for isotonic regression. Math. Programming
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from common.core.named_tuples import NamedTuple
 
 _SWEEPS = 12
 _SPACING, _BEND_SPACING = 18.0, 9.0

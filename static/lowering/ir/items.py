@@ -9,10 +9,11 @@ adds no guard. Literal sizes of 1 do not count as dimensions here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, key, same
