@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from common.core import absent
+from common.core.lazy import Late
 from common.tensor import boundary
 
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
@@ -178,7 +179,12 @@ def open_places(package: str) -> None:
             setattr(module, name, boundary.published(there))
 
 
-def publish(module: str, objects: Mapping[str, Any] | None = None, late: Sequence[str] = ()) -> Callable[[str], Any]:
+def publish(
+    module: str,
+    objects: Mapping[str, Any] | None = None,
+    late: Sequence[str] = (),
+    classes: Late | None = None,
+) -> Callable[[str], Any]:
     """Open a module of an engine to users: absent names say why, longer paths lead here, errors are the library's.
 
     Parameters
@@ -186,6 +192,8 @@ def publish(module: str, objects: Mapping[str, Any] | None = None, late: Sequenc
     module : such as "dynamic.optim". A ``__getattr__`` of its own stays.
     objects : by name, which the module offers and lists in ``__all__``.
     late : modules below, each loaded when it is first asked for.
+    classes : likewise. With one of them the others are published that its file has loaded, since they can be reached
+        through it.
 
     Returns
     -------
@@ -202,8 +210,13 @@ def publish(module: str, objects: Mapping[str, Any] | None = None, late: Sequenc
     def module_getattr(name: str) -> Any:
         if name in late:
             return importlib.import_module(f"{module}.{name}")
+        if classes is not None and name in classes:
+            found = classes[name]
+            space.update({other: boundary.published(x) for other, x in classes.loaded().items() if other not in space})
+            return found
         return absent.refuse(module, name)
 
     boundary.close(module)
+    space.setdefault("__dir__", lambda: sorted({*space, *space.get("__all__", ()), *late}))
     getattr_of_module: Callable[[str], Any] = space.setdefault("__getattr__", module_getattr)
     return getattr_of_module

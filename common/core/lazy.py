@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar, overload
 
@@ -56,6 +57,20 @@ class Late(Mapping[str, Any]):
             for word in words.split():
                 name, _, attribute = word.partition("=")
                 self._places[name] = module, attribute or name
+
+    def only(self, names: Iterable[str]) -> Late:
+        """Some of them."""
+        chosen = Late({})
+        chosen._places = {name: self._places[name] for name in names}
+        return chosen
+
+    def loaded(self) -> dict[str, Any]:
+        """Those whose modules are loaded by now."""
+        return {
+            name: vars(sys.modules[module])[attribute]
+            for name, (module, attribute) in self._places.items()
+            if module in sys.modules and attribute in vars(sys.modules[module])
+        }
 
     def __getitem__(self, name: str) -> Any:
         module, attribute = self._places[name]

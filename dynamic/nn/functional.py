@@ -8,7 +8,7 @@ from dynamic.eager.binding import bind
 
 __all__ = list(surface.NN_FUNCTIONS)
 
-_FUNCTIONS = {name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}
+_FUNCTIONS = surface.FUNCTIONS.only(surface.NN_FUNCTIONS)
 
 
 def _modules(names: dict[str, str]) -> dict[str, ModuleType]:

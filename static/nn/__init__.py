@@ -1,10 +1,16 @@
 """Modules; the same objects in both engines."""
 
+from typing import TYPE_CHECKING
+
 from common.api.places import publish
-from common.nn import *  # noqa: F403
+from common.nn import CLASSES
 from common.nn import __all__ as _names
-from static.nn import attention, functional, init, modules, parallel, parameter, utils
+
+if TYPE_CHECKING:
+    from common.nn import *  # noqa: F403
+    from static.nn import attention, functional, init, modules, parallel, parameter, utils
 
 __all__ = list(_names)
 
-publish(__name__, late=("grad",))
+_MODULES = ("attention", "functional", "grad", "init", "modules", "parallel", "parameter", "utils")
+publish(__name__, late=_MODULES, classes=CLASSES)

@@ -27,8 +27,8 @@ class Ours(NamedTuple):
     def twice(self) -> int:
         return self.first * 2
 
-    def own(self) -> type:
-        return __class__
+    def own(self) -> int:
+        return super().__len__()  # by the cell of a class, which typing's does not take
 
 
 class Theirs(typing.NamedTuple):
@@ -56,7 +56,7 @@ def test_objects_are_as_those_of_typing():
     assert ours._replace(first=5) == theirs._replace(first=5)
     assert type(ours._replace(first=5)) is Ours
     assert Ours._make("abc") == Theirs._make("abc")
-    assert Ours.own(ours) is Ours
+    assert ours.own() == 3
     for made in (copy.copy(ours), copy.deepcopy(ours), *(pickle.loads(pickle.dumps(ours, p)) for p in range(6))):
         assert made == ours
         assert type(made) is Ours
