@@ -123,17 +123,18 @@ def test_a_foreign_common_is_named(engine, foreign, tmp_path):
     assert str(tmp_path / foreign) in last
 
 
-def test_import_of_dynamic_loads_little():
+@pytest.mark.parametrize(("engine", "most"), [("dynamic", 236), ("static", 395)])
+def test_imports_load_little(engine, most):
     code = (
-        "import sys, numpy; before = {*sys.modules}; import dynamic\n"
+        f"import sys, numpy; before = {{*sys.modules}}; import {engine}\n"
         "print(*(name for name in {*sys.modules} - before if sys.modules[name].__spec__))"  # others have no file
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    others = {name.partition(".")[0] for name in loaded} - {"common", "dynamic"}
+    others = {name.partition(".")[0] for name in loaded} - {"common", engine}
     assert others <= sys.stdlib_module_names  # no compiler, no SciPy, no pictures
     # how long: benchmarks/gates/test_start.py
-    assert sum(name.startswith(("common", "dynamic")) for name in loaded) <= 236
+    assert sum(name.startswith(("common", engine)) for name in loaded) <= most
 
 
 def test_installed_distribution_if_any_declares_the_same():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from common.core.named_tuples import NamedTuple
+from common.core.records import record
 
 _BOOL = np.dtype(np.bool_)
 LONG = 90
@@ -36,7 +36,7 @@ def literal(number: Any, dtype: Any) -> str:
     return f"{dtype.name}({told})"
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class TextStep:
     """One operation of a definition.
 

@@ -24,7 +24,7 @@ from common.compiler import disk_cache
 from common.compiler.compile import load_native, make_key
 from common.compiler.image import outlive
 from common.core.shapes import overlapping
-from common.runtime import cpython_abi, python_builtins
+from common.runtime import cpython_abi
 from common.runtime.bound_program import Binding
 from common.runtime.call_text import MAX_BUFFERS, MAX_INPUTS, builtin_source
 from common.runtime.dispatch_text import CELL_WORDS, CELLS
@@ -32,6 +32,14 @@ from common.runtime.program_plan import ProgramPlan
 from common.runtime.tape_state import Tape, WriteLog, line_words
 
 METH_FASTCALL = 0x80
+
+
+@cache
+def _of_python() -> Any:
+    """The same functions without native code."""
+    from common.runtime import python_builtins
+
+    return python_builtins
 
 
 def make_call(address: int) -> Callable[..., int]:
@@ -47,7 +55,7 @@ def make_call(address: int) -> Callable[..., int]:
         nor an exact int, and for more than 64 arguments.  Raises OverflowError for an int beyond int64.
     """
     if not is_native("call"):
-        return python_builtins.make_call(address)
+        return _of_python().make_call(address)
     return _builtin("call", np.array([address], dtype=np.int64))
 
 
@@ -80,7 +88,7 @@ def make_elementwise(
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
     if not is_native("elementwise"):
-        return python_builtins.make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
+        return _of_python().make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
     descr = np.dtype(out_dtype)
     words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(cpython_abi.descr_word, in_dtypes)]
     words += [np.dtype(dtype).itemsize for dtype in (*in_dtypes, descr)]
@@ -122,7 +130,7 @@ def make_fixed(
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
     if not is_native("fixed"):
-        return python_builtins.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch, numbers)
+        return _of_python().make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch, numbers)
     descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
     words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
     first = 10 + len(in_dtypes) + len(out_shape)
@@ -139,7 +147,7 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any], np.ndarray]:
     ``store()`` forgets everything. Stored objects must keep `op` and `attrs` alive.
     """
     if not is_native("find"):
-        return python_builtins.make_finder()
+        return _of_python().make_finder()
     cells = np.zeros(CELLS * CELL_WORDS, np.int64)
     find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
     return find, store, cells
@@ -163,7 +171,7 @@ def make_apply(cells: np.ndarray, tape: Tape, source: str = "") -> tuple[Callabl
         The same for an array, or a tuple of arrays, that an op has made of tensors.
     """
     if not is_native("apply"):
-        return python_builtins.make_apply(cells, tape)
+        return _of_python().make_apply(cells, tape)
     words = [np.array(tape.words(cells, ready), dtype=np.int64) for ready in (False, True)]
     apply, show = (_builtin("apply", each, cells, tape, source=source) for each in words)
     return apply, show
@@ -189,7 +197,7 @@ def make_recall(cells: np.ndarray, tape: Tape, plain: Sequence[type]) -> tuple[C
         Keeps a line, or NotImplemented; the table is small and may forget. Without arguments it forgets everything.
     """
     if not is_native("recall"):
-        return python_builtins.make_recall(cells, tape, plain)
+        return _of_python().make_recall(cells, tape, plain)
     lines = np.zeros(CELLS * CELL_WORDS, np.int64)
     words = [np.array(line_words(lines, way, plain, tape, cells), dtype=np.int64) for way in (False, True)]
     recall, store = (_builtin("recall", each, lines, cells, tape, plain) for each in words)
@@ -207,7 +215,7 @@ def make_write(tape: Tape, log: WriteLog) -> Callable[..., Any]:
         None zeros are written first: True, or the array if the caller has to log that; None, with nothing done.
     """
     if not is_native("write"):
-        return python_builtins.make_write(tape, log)
+        return _of_python().make_write(tape, log)
     return _builtin("write", np.array(log.words(tape), dtype=np.int64), tape, log)
 
 
@@ -232,7 +240,7 @@ def make_view(
         Returns the view, an exact ndarray, read-only where elements share a place; None for another operand.
     """
     if not is_native("view"):
-        return python_builtins.make_view(dtype, shape, strides, offset, out_shape, out_strides)
+        return _of_python().make_view(dtype, shape, strides, offset, out_shape, out_strides)
     repeats = any(n > 1 and s == 0 for n, s in zip(out_shape, out_strides, strict=True))
     repeats = repeats or overlapping(out_shape, out_strides)
     words = [cpython_abi.descr_word(dtype), len(shape), *shape, *strides, offset, len(out_shape)]
@@ -264,7 +272,7 @@ def make_steps(
     if len(forms) + len(out_forms) >= MAX_BUFFERS - 1:
         raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 2} operands and results, not {len(forms)}")
     if not is_native("steps"):
-        return python_builtins.make_steps(forms, out_forms, steps, scratch)
+        return _of_python().make_steps(forms, out_forms, steps, scratch)
     descrs, held = [np.dtype(dtype) for _, dtype in out_forms], np.empty(scratch, np.uint8)
     words = [len(forms), len(steps), len(out_forms), held.ctypes.data if scratch else 0]
     for (shape, _), descr in zip(out_forms, descrs, strict=True):
@@ -285,7 +293,7 @@ def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
         Returns None for other dtypes, subclasses of ndarray, and what is none. An empty array has ``low == high``.
     """
     if not is_native("extent"):
-        return python_builtins.make_extent(dtypes)
+        return _of_python().make_extent(dtypes)
     words = [len(dtypes)]
     for dtype in dtypes:
         words += [cpython_abi.descr_word(dtype), np.dtype(dtype).itemsize]
@@ -302,7 +310,7 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
         nothing is converted, and nothing has run if an argument is refused.
     """
     if not is_native("run"):
-        return python_builtins.make_run(plan)
+        return _of_python().make_run(plan)
     return _run(plan, None)
 
 
@@ -316,7 +324,7 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
         `make_run` does, and has then changed nothing but the contents of what is given as an output.
     """
     if not is_native("run"):
-        return python_builtins.make_step(plan, binding)
+        return _of_python().make_step(plan, binding)
     return _run(plan, binding)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.core.bounded import put_within
@@ -32,6 +32,13 @@ class Branching:
         def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> CompiledTrace: ...
 
         def _plan(self, traced: CompiledTrace, env: Mapping[Any, int]) -> Any: ...
+
+    @staticmethod
+    def converted(target: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with its branches and loops as constructs; see `common.convert.runtime`."""
+        from common.convert.runtime import convert
+
+        return convert(target)
 
     def _keep(self, key: Any, hit: tuple[CompiledTrace, Any]) -> None:
         put_within(self._by_call, key, hit, KEPT_PLANS)

@@ -18,7 +18,6 @@ import numpy as np
 
 from common.autograd.region_calls import regional
 from common.compiler.compile import checked
-from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
 from common.core.garbage import collecting_later
@@ -79,12 +78,10 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
-        self.inlined = self.target = convert(target) if control_flow == "convert" else target
+        self.inlined = self.target = self.converted(target) if control_flow == "convert" else target
         self.options = CompileOptions(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
-        self.memory_budget, self.plans_made = memory_budget, 0
-        one = isinstance(donate_argnums, int)
-        self.donate_argnums = (donate_argnums,) if one else tuple(members(donate_argnums, "function", "donate_argnums"))
+        self.memory_budget, self.plans_made, self.donate_argnums = memory_budget, 0, _numbers(donate_argnums)
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         given = {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}}
         self._maker = "static", "function", (target,), given
@@ -391,10 +388,12 @@ def function(
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
     if control_flow not in (None, "guard", "convert"):
         raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
-    one = isinstance(donate_argnums, int)
-    numbers = (donate_argnums,) if one else tuple(members(donate_argnums, "function", "donate_argnums"))
-    if not all(isinstance(n, int) and n >= 0 for n in numbers):
+    if not all(isinstance(n, int) and n >= 0 for n in _numbers(donate_argnums)):
         raise ArgumentError(
             f"function(): donate_argnums are numbers of positional arguments, not {shown(donate_argnums)}"
         )
     return CompiledFunction(target, **options)
+
+
+def _numbers(given: Any) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(members(given, "function", "donate_argnums"))

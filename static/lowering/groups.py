@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from common.core.records import field, record
 from static.lowering.ir.items import ArrayBuffer, Item, Sizes, sizes_key
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Group:
     """Items that run in one kernel, over one space.
 

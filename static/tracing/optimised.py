@@ -17,7 +17,6 @@ from static.lowering.ir.options import CompileOptions
 from static.lowering.memory.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
 from static.passes.rematerialise import Rematerialiser
-from static.running.parity import check_parity
 from static.tracing.described import Described
 
 
@@ -55,6 +54,8 @@ class Optimised:
         arrays, rest = [], iter(given)
         for x in self.raw.inputs:
             arrays.append(np.ones(resolve(tuple(x.shape), env), x.dtype) if x.key in late else next(rest))
+        from static.running.parity import check_parity
+
         self.rewritten = self._run(partial(check_parity, arrays=arrays, env=env))
 
     @cached_property

@@ -6,10 +6,10 @@ Positions are those among the slots of a call, sizes are indices of the sizes of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from common.core.polynomials import Atom
+from common.core.records import record
 from common.core.spec import numel
 from static.graph import Node, Value
 from static.graph.regions import LoopParts, branches
@@ -25,7 +25,7 @@ Index = Callable[[Any], int]
 """Gives the index of a size."""
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Act:
     """A decision, or something that Python is called for.
 
@@ -41,7 +41,7 @@ class Act:
     results: list[tuple[str, list[int]]]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class SwitchStep:
     """Branches.
 
@@ -55,7 +55,7 @@ class SwitchStep:
     results: int
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class LoopStep:
     """A loop.
 

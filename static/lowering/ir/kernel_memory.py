@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import BLOCK, LANES
+from common.core.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class ColumnScratch:
         return levels * LANES * min(columns, self.tile or columns) * self.itemsize
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Scratch:
     """Temporary memory of one kernel: bytes, which may be a Dim or known only when sizes are; None for regions."""
 
