@@ -95,7 +95,8 @@ class CompiledOp:
     def connect(
         self,
         tensors: Sequence[TensorBase],
-        call: SavedCall,
+        env: Mapping[Any, int],
+        edges: tuple[Edge, ...],
         inputs: Sequence[np.ndarray],
         outputs: Sequence[np.ndarray],
     ) -> None:
@@ -104,10 +105,13 @@ class CompiledOp:
         Parameters
         ----------
         tensors : the program's results.
+        env : the sizes.
+        edges : of what is differentiated.
         inputs, outputs : of the forward half.
         """
         op: Any = self
-        node = Node(op, call, call.edges, (*(outputs[i] for i in self._saved), *inputs), None, *user_frame(4))
+        call = SavedCall(env, edges)
+        node = Node(op, call, edges, (*(outputs[i] for i in self._saved), *inputs), None, *user_frame(4))
         call.node = ref(node)
         if external_writes.exposed:
             external_writes.seal(node)
@@ -253,7 +257,7 @@ class Gradient:
         tensors = [wrap(x) for x in outputs[: self._results]]
         if op is not None:
             sources = (cotangents[x].edge if isinstance(x, int) else x.edge for x in further.edges)
-            op.connect(tensors, SavedCall(call.env, (*call.edges, *sources)), inputs, outputs)
+            op.connect(tensors, call.env, (*call.edges, *sources), inputs, outputs)
         return tuple(None if i is None else tensors[i] for i in further.places)
 
     def _make(self, call: SavedCall, arrays: list[np.ndarray]) -> tuple[Runner, CompiledOp | None]:

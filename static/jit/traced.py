@@ -18,15 +18,11 @@ from common.runtime.run_text import BAD_ARGUMENT
 from common.tensor import write_log
 from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.jit.compiled_node import CompiledOp
-from static.jit.inlined_gradients import SavedCall
-from static.jit.joint_graph import JointGraph, Making
 from static.jit.traced_function import CallOutputs, TracedFunction
 from static.passes import PassReport
 from static.running import program_store
 from static.running.donate import donate
 from static.running.executable import Executable, executable_of
-from static.running.interpreter import Interpreted
 from static.running.overlaps import overlaps
 from static.running.plan import Objects
 from static.tracing.described import Described
@@ -35,7 +31,9 @@ from static.tracing.optimised import Optimised, budgeted
 
 if TYPE_CHECKING:
     from static.graph import Graph, Value
+    from static.jit.compiled_node import CompiledOp
     from static.lowering.lowered_program import LoweredProgram
+    from static.running.interpreter import Interpreted
 
 
 class CompiledTrace(TracedFunction):
@@ -107,6 +105,8 @@ class CompiledTrace(TracedFunction):
         graph, cut = self.optimised.graph, None
         options: tuple[Any, ...] = owner.options.fuse, owner.options.share_memory, owner.memory_budget
         if recorded is not None:
+            from static.jit.joint_graph import JointGraph, Making
+
             options += results, *(value.key for value in recorded.cotangents)
             cut = JointGraph(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
             graph = cut.forward
@@ -120,6 +120,8 @@ class CompiledTrace(TracedFunction):
             self.seconds["passes"] = perf_counter() - start
             start = perf_counter()
         if cut is not None and recorded is not None:
+            from static.jit.compiled_node import CompiledOp
+
             if stored is not None:
                 cut.know(stored.notes)
             compiler = partial(program_store.program, options=owner.options) if self.compiled else None
@@ -247,6 +249,8 @@ class CompiledTrace(TracedFunction):
         """The program for concrete sizes."""
         if self.executable is not None:
             return self.executable.plan(env)
+        from static.running.interpreter import Interpreted
+
         return Interpreted(self.graph, env, self._overlaps)
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
@@ -278,7 +282,7 @@ class CompiledTrace(TracedFunction):
         tensors = [wrap(x) for x in outputs[: self.returned]]
         result = self.finish(outputs, (), call, tensors)
         edges = tuple(x.edge for x in (*arguments, *self._differentiated))
-        self.op.connect(tensors, SavedCall(plan.env, edges), before, outputs)
+        self.op.connect(tensors, plan.env, edges, before, outputs)
         return result
 
     def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:

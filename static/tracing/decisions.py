@@ -24,7 +24,6 @@ from common.tensor.base import TensorBase
 from static.graph import Graph, Node, Source, Value
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.graph.side_effects import EXPECT
-from static.running.interpreter import run_node
 from static.running.python_calls import journal
 
 if TYPE_CHECKING:
@@ -223,6 +222,8 @@ class Decisions:
         return np.asarray(self.known[wanted.key])
 
     def _run(self, node: Node) -> None:
+        from static.running.interpreter import run_node
+
         for atom in rooms(Graph([], [node], [], [])):
             self.env.setdefault(atom, FIRST_ROOM)
         with journal.quiet():
