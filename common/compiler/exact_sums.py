@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import inf
 
 import numpy as np
@@ -37,6 +36,8 @@ def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _exact(x: float, y: float, z: float) -> float:
     """x * y + z of numbers whose product is no zero, rounded once."""
+    from fractions import Fraction
+
     total = Fraction(x) * Fraction(y) + Fraction(z)
     try:
         return float(total)
