@@ -14,7 +14,7 @@ import numpy as np
 
 from common.compiler.scalar_value import ScalarValue
 from common.compiler.text_steps import StepPart, StepWriting, TextStep, literal, read, type_name
-from common.core.records import field, record
+from common.core.plain_records import field, record
 
 __all__ = ["FunctionText", "TextValue", "text_of"]
 

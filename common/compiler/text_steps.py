@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core.named_tuples import NamedTuple
-from common.core.records import record
+from common.core.plain_records import record
 
 _BOOL = np.dtype(np.bool_)
 LONG = 90

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 else:
     _root = type.__new__(_Making, "NamedTuple", (), {})
 
-    class _Base:
+    class _NamedTuples:
         def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
             return (_root,)
 
-    NamedTuple = _Base()
+    NamedTuple = _NamedTuples()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.compiler.compile import load_native
-from common.core.records import record
+from common.core.plain_records import record
 from common.runtime import cpython_abi
 from common.runtime.bound_program import GIVEN, HELD, payload_address
 from common.runtime.call_text import builtin_source

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = list(_names)
 
-_MODULES = ("attention", "functional", "grad", "init", "modules", "parallel", "parameter", "utils")
-publish(__name__, late=_MODULES, classes=CLASSES)
+_MODULES = "attention functional grad init modules parallel parameter utils"
+publish(__name__, late=_MODULES.split(), classes=CLASSES)

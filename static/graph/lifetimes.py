@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate, count
 
-from common.core.records import record
+from common.core.plain_records import record
 from common.core.sizes import hint
 from static.graph.nodes import Graph, Node, Value
 

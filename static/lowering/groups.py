@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from static.lowering.ir.items import ArrayBuffer, Item, Sizes, sizes_key
 
 

@@ -31,8 +31,8 @@ from common.control.callback import Callback
 from common.core.named_tuples import NamedTuple
 from common.core.numerics import flushes
 from common.core.op import TRAITS, Op, Refusal
+from common.core.plain_records import names
 from common.core.python_numbers import Int, Number
-from common.core.records import names
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Value

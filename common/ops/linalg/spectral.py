@@ -387,7 +387,6 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     known = float(rcond) if rcond is not None else None
     how = "gelsy" if driver == "gels" else driver
     x, rank = lstsq_(A, B, rcond=known, driver=how)
-    none = lift(np.zeros(0, A.dtype))
     residuals = reshape(narrow(x, -1, 0, 0), (0,))  # a function of the operands, without elements too
     if not same(m, n) and m > n and driver != "gelsy":
         rest = matmul(A, x) - B
@@ -396,6 +395,6 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
         reshape(x, x.shape[:-1]) if vector else x,
         residuals,
         lift(np.zeros(0, _INT64)) if driver == "gels" else rank,
-        svdvals(A.detach()) if driver in ("gelsd", "gelss") else none,
+        svdvals(A.detach()) if driver in ("gelsd", "gelss") else lift(np.zeros(0, A.dtype)),
     )
 

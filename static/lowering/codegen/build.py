@@ -10,7 +10,7 @@ import numpy as np
 from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK
 from common.core.op import CHOOSE, EQUAL
-from common.core.records import record
+from common.core.plain_records import record
 from common.core.sizes import Dim
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions

@@ -30,7 +30,7 @@ import numpy as np
 
 from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store, replaced, text
 from common.core.op import REGISTRY
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.codegen.loop_nest import Nest

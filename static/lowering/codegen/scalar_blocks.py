@@ -23,7 +23,7 @@ import numpy as np
 
 from common.compiler.loop_ir import Call, Let, Loop, Place, Repeat, Store, replaced
 from common.core.op import REGISTRY
-from common.core.records import record
+from common.core.plain_records import record
 
 BLOCK_ITERATIONS = 256
 MOST_KEPT = 8

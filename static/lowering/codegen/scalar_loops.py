@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.compiler.loop_ir import Break, If, Kernel, Let, Place, Repeat, Store, replaced
-from common.core.records import record
+from common.core.plain_records import record
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.graph import Graph, Node

@@ -14,7 +14,7 @@ import numpy as np
 from common.compiler.close_steps import CLOSE
 from common.core.numerics import LANES
 from common.core.op import CHOOSE, EQUAL
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
 from common.kernels.arrays.reducers import REDUCERS, SUM

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any
 
 from common.compiler.close_steps import CLOSE, NEAR
-from common.core.records import record
+from common.core.plain_records import record
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from common.core.plain_records import record
 from common.core.polynomials import Atom
-from common.core.records import record
 from common.core.spec import numel
 from static.graph import Node, Value
 from static.graph.regions import LoopParts, branches

@@ -14,7 +14,7 @@ import numpy as np
 
 from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, key, same
 from common.core.spec import numel

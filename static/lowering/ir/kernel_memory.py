@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import BLOCK, LANES
-from common.core.records import record
+from common.core.plain_records import record
 
 
 @dataclass(frozen=True, slots=True)

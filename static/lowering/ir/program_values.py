@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import CompileError
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import same
 from common.core.spec import numel

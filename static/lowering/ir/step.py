@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.core.records import field, record
+from common.core.plain_records import field, record
 from common.kernels.arrays.coordinates import WrongIndex
 from static.lowering.groups import Group
 from static.lowering.ir.items import ArrayBuffer

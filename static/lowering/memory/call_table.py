@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from common.core.plain_records import field, record
 from common.core.polynomials import Atom, evaluate
-from common.core.records import field, record
 from common.core.sizes import Dim, hint
 from common.core.spec import numel
 from common.kernels.arrays.coordinates import WrongIndex, position_of

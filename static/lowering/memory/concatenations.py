@@ -16,7 +16,7 @@ import numpy as np
 
 from common.core.dtypes import number_spec, operand_dtypes
 from common.core.op import REGISTRY
-from common.core.records import record
+from common.core.plain_records import record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, same_shape
 from common.kernels.arrays.reducers import SUM

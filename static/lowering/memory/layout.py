@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from common.core.plain_records import field, record
 from common.core.polynomials import Atom
-from common.core.records import field, record
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep
 from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.memory.arena import Arena, aligned

@@ -9,7 +9,7 @@ from timeit import repeat
 
 import pytest
 
-from common.core import records
+from common.core import plain_records as records
 
 
 def made(record, field, **options):
