@@ -181,7 +181,7 @@ def _sampled(shapes: Shapes, dtype: np.dtype[Any], attrs: Mapping[str, Any]) -> 
     (x, grid), (mode, padding, align) = shapes, (attrs[name] for name in ("mode", "padding", "align"))
     if not grid_samples.serves(padding, align, x, grid):
         return None
-    source, places = grid_samples.sampled_source(dtype, mode, padding, align), prod(grid[1:-1])
+    source, places = grid_samples.sampled_source(dtype, mode, padding, align, len(x) - 2), prod(grid[1:-1])
     ints = (*x, places)
     held = grid_samples.scratch("grid_sampled", dtype, mode, ints) // dtype.itemsize
     return OwnKernel(source, "grid_sampled", (*x[:2], *grid[1:-1]), ints, held)

@@ -115,9 +115,11 @@ def grid_sample(
 
     align = bool(align_corners)
     plain = current_trace() is None and tangents_around() is None
-    if n == 2 and mode != "bicubic" and plain and grid_samples.serves(padding_mode, align, x.shape, grid.shape):
-        return sampled_(x, grid, mode=mode, padding=padding_mode, align=align)
-    return called(interpolated(x, grid, mode, padding_mode, align), f"GridSampler{n}DBackward0")
+    if mode != "bicubic" and plain and grid_samples.serves(padding_mode, align, x.shape, grid.shape):
+        y = sampled_(x, grid, mode=mode, padding=padding_mode, align=align)
+    else:
+        y = interpolated(x, grid, mode, padding_mode, align)
+    return called(y, f"GridSampler{n}DBackward0")
 
 
 def grid_sampler(x: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:

@@ -95,22 +95,22 @@ def _sampled(x: Any, grid: Any, *, mode: str, padding: str, align: bool) -> Any:
 
 
 @cache
-def _kernel(name: str, dtype: Any, mode: str, padding: str, align: bool) -> Any:
+def _kernel(name: str, dtype: Any, mode: str, padding: str, align: bool, n: int) -> Any:
     source = kernels.spread_source if name == "grid_spread" else kernels.slopes_source
-    return compiled(source(dtype, mode, padding, align), name)
+    return compiled(source(dtype, mode, padding, align, n), name)
 
 
 def _spread(g: Any, x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
-    kernel = _kernel("grid_spread", x.dtype, mode, padding, align)
+    kernel = _kernel("grid_spread", x.dtype, mode, padding, align, len(x.shape) - 2)
     ints = (*x.shape, prod(grid.shape[1:-1]))
     return _run(kernel, (g, grid), x, kernels.scratch("grid_spread", x.dtype, mode, ints), *ints)
 
 
 def _slopes(g: Any, x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
-    kernel = _kernel("grid_slopes", x.dtype, mode, padding, align)
+    kernel = _kernel("grid_slopes", x.dtype, mode, padding, align, len(x.shape) - 2)
     ints = (*x.shape, prod(grid.shape[1:-1]))
     held = kernels.scratch("grid_slopes", x.dtype, mode, ints)
-    return _run(kernel, (g, x, grid), grid, held, *ints, kernels.of_sums(x.shape[1]))
+    return _run(kernel, (g, x, grid), grid, held, *ints, kernels.of_sums(x.shape[1], mode, len(x.shape) - 2))
 
 
 def _run(kernel: Any, given: Any, like: Any, held: int, *ints: int) -> Immediate:
@@ -132,7 +132,7 @@ def _samples(rng: Any, dtype: Any) -> list[Any]:
 
 sampled_ = composite(
     "grid_sampled", _sampled, (_spread, _slopes), inputs=("x", "grid"), reduce="grid_sampled",
-    node_name="GridSampler2D", samples=_samples,
+    samples=_samples,
     doc="x at places of a grid. The gradients are those of the ops; on arrays two kernels have their bits.",
 )  # fmt: skip
 on_arrays(
