@@ -121,6 +121,8 @@ class LaneMemory(Expressions):
     """Accesses in close steps that are fast without a mask only: under one, elements are gathered."""
     sixteen = False
     """Whether there are sixteen registers, and masks with which a store takes as long as twelve without."""
+    gathers = False
+    """Whether the processor gathers elements under a mask in less time than it loads them one by one."""
     has_masks = False
     """Whether the processor has masks that loops compute; others branch for each element."""
 
@@ -172,7 +174,7 @@ class LaneMemory(Expressions):
         address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
         align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
         mask = lanes.mask or "splat (i1 true)"
-        if lanes.mask and (kind.dtype.itemsize < 4 or not self.whole):
+        if lanes.mask and (kind.dtype.itemsize < 4 or not self.gathers):
             several, mask = f"<{lanes.width} x ptr>", "splat (i1 true)"
             one = self.register(f"insertelement {several} poison, ptr %bufs, i64 0")
             splat = f"<{lanes.width} x i32> zeroinitializer"

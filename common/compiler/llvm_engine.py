@@ -21,10 +21,20 @@ from common.core.locks import make_lock
 _lock = make_lock()
 
 
+NO_GATHERS = "+prefer-no-gather"
+"""LLVM's feature of processors on which loads take less time than an instruction that gathers."""
+_SLOW_GATHERS = frozenset((
+    "skylake", "skylake-avx512", "cascadelake", "cooperlake", "cannonlake", "icelake-client", "icelake-server",
+    "tigerlake", "rocketlake",
+))  # fmt: skip
+"""Those whose microcode keeps gathers from leaking data of others (INTEL-SA-00828): they take four times as long."""
+
+
 @cache
 def cpu() -> tuple[str, str]:
     """Return LLVM's name of the host CPU and its features; numba's environment variables override them."""
     name, features = llvm_library.host()
+    features += f",{NO_GATHERS}" if name in _SLOW_GATHERS else ""
     chosen = os.environ.get("NUMBA_CPU_FEATURES")
     return os.environ.get("NUMBA_CPU_NAME") or name, features if chosen is None else chosen
 

@@ -31,7 +31,7 @@ class SteppedLanes(FarLanes):
         besides = window(self._places(kind, place.text).read, place.beside, step)
         alone = len(besides) == 1 and 2 * step >= lanes.width > 1
         if step > CLOSE or alone or not self._reaches(kind):
-            far = None if self.whole else self.load_far(container, kind, base, constant(step, INT64))
+            far = None if self.gathers else self.load_far(container, kind, base, constant(step, INT64))
             return far or self._gather_lanes(container, kind, self._strided(base, step))
         key = kind.slot, place.text, place.beside, lanes.width
         if key not in lanes.taken:

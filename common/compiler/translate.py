@@ -22,7 +22,7 @@ from common.compiler.expressions import buffer_of
 from common.compiler.inner_loops import FEW, inner_loop
 from common.compiler.known_texts import KnownTexts
 from common.compiler.lane_memory import lane_of
-from common.compiler.llvm_engine import IN_ORDER, NOTHING, PIPELINE, TIDYING, cpu
+from common.compiler.llvm_engine import IN_ORDER, NO_GATHERS, NOTHING, PIPELINE, TIDYING, cpu
 from common.compiler.module_text import INVARIANT, ModuleText
 from common.compiler.registers import BOOL, INT64, WORDS, Refused, Register, constant
 from common.compiler.syntax_tree import names, parts
@@ -62,8 +62,9 @@ def translate(
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
             kernel = _KernelWriter(function, symbol, resolve, texts, vectors=True)
-            kernel.whole = here and "+avx512vl" in cpu()[1]
-            masks = here and "+avx2" in cpu()[1]
+            features = cpu()[1] if here else ""
+            kernel.whole, masks = "+avx512vl" in features, "+avx2" in features
+            kernel.gathers = kernel.whole and NO_GATHERS not in features
             kernel.one_program, kernel.has_masks = one_program, one_program and masks
             kernel.sixteen = masks and not kernel.whole
             text = kernel.text(function, symbol)

@@ -289,7 +289,7 @@ class Vectors(SeveralVectors, ABC):
                 raise
             places.add(written(index, 0))
             found = self.load_rows(container, kind, index)
-            if found is None and not self.whole and not is_data(index, self._lanes.given):
+            if found is None and not self.gathers and not is_data(index, self._lanes.given):
                 found = self.load_far(container, kind, *self.far_place(index))
             return self._gather_lanes(container, kind, self.integer(index)) if found is None else found
         if step > 1:
