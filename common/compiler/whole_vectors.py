@@ -6,6 +6,7 @@ They take numbers apart and scale them by powers of two, subnormal numbers and i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -56,6 +57,11 @@ class WholeVector(LlvmValue):
     def _of_registers(self, name: str, operands: list[ir.Value], extra: tuple[ir.Value, ...]) -> ir.Value:
         """An instruction on vectors; on each half of what one register does not hold."""
         count, size, build = operands[0].type.count, self.dtype.itemsize, self._builder
+        whole = max(1 << (count - 1).bit_length(), 16 // size)
+        if whole != count:  # no register has so many lanes: the first one again and again where nothing is
+            lanes = _lanes([*range(count), *[0] * (whole - count)])
+            found = self._of_registers(name, [build.shuffle_vector(x, x, lanes) for x in operands], extra)
+            return build.shuffle_vector(found, found, _lanes(range(count)))
         if count * size > 64:
             half = count // 2
             parts = [
@@ -75,5 +81,5 @@ class WholeVector(LlvmValue):
         return build.call(function, arguments)
 
 
-def _lanes(numbers: range) -> Any:
+def _lanes(numbers: Sequence[int]) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
