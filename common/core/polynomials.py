@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Atom = tuple[Any, ...]
@@ -112,6 +113,33 @@ def divide(a: Terms, b: Terms) -> Terms | None:
             return None
         out.append((tuple(rest), ca // cb))
     return tuple(sorted(out, key=repr))
+
+
+def solve(terms: Terms, first: tuple[Atom, ...] = ()) -> tuple[Atom, Terms] | None:
+    """A dimension of an input that a polynomial which is 0 determines, and what it equals: of ``n - m - 1`` m and n - 1.
+
+    It is one that no product and no quotient holds, with a coefficient of 1 or -1; of several the last one.
+
+    Parameters
+    ----------
+    first : dimensions to be preferred.
+    """
+    singles = {atoms[0]: c for atoms, c in terms if len(atoms) == 1 and abs(c) == 1}
+    counts = Counter(atom for atoms, _ in terms for atom in _within(atoms))
+    open_ = [a for a in singles if counts[a] == 1 and (a in first or a[0] == "in")]
+    if not open_:
+        return None
+    atom = max(open_, key=lambda a: (a in first, repr(a)))
+    return atom, multiply(add((((atom,), singles[atom]),), terms, -1), ((((), singles[atom]),)))
+
+
+def _within(atoms: Iterable[Atom]) -> Iterator[Atom]:
+    """Atoms, and those that quotients and remainders among them have been made of."""
+    for atom in atoms:
+        yield atom
+        if atom[0] in ("//", "%"):
+            for terms in atom[1:]:
+                yield from _within(a for atoms, _ in terms for a in atoms)
 
 
 def is_plain(terms: Terms) -> bool:

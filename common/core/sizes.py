@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.polynomials import Atom, Guard, Terms, add, constant_of, divide, evaluate, is_plain, multiply
+from common.core.polynomials import Atom, Guard, Terms, add, constant_of, divide, evaluate, is_plain, multiply, solve
 from common.core.switching import Change, switching
 
 
@@ -233,7 +233,7 @@ class DimScope:
     def __init__(self, constant: Callable[[Dim], Any], number: Callable[[Dim], Any]) -> None:
         self.guards: dict[str, Guard] = {}
         self.constant, self.number = constant, number
-        self.renamed: dict[Atom, Atom | int] = {}
+        self.renamed: dict[Atom, Terms] = {}
         self._recorded: set[tuple[str, Terms, Terms]] = set()
         self._canonical: dict[Terms, Terms] = {}
         self._numbers: dict[Terms, int] = {}
@@ -281,7 +281,10 @@ class DimScope:
         return found if any(a is not b for a, b in zip(x, found, strict=True)) else x
 
     def unify(self, left: Terms, right: Terms) -> None:
-        """Two plain dimensions that a guard keeps equal are one from here on; what equals a number is that number."""
+        """Sizes that a guard keeps equal are one from here on; what equals a number is that number.
+
+        ``n == m`` and ``n - 1 == m`` give m another name, and ``n - 1 == m - 2`` one of the two.
+        """
         a, b = self.canonical(left), self.canonical(right)
         if not is_plain(b):
             a, b = b, a
@@ -291,27 +294,27 @@ class DimScope:
             self._fix(b, constant_of(a))
         elif not any(atoms for atoms, _ in b):
             self._fix(a, constant_of(b))
-        elif is_plain(a) and is_plain(b):
-            self.rename(b[0][0][0], a[0][0][0])
+        elif (solved := solve(add(b, a, -1), b[0][0][:1] if is_plain(b) else ())) is not None:
+            self.rename(*solved)
 
     def _fix(self, terms: Terms, number: int) -> None:
         """A polynomial has a value: so has its only dimension, if it is ``a * n + b``."""
         rest = [term for term in terms if term[0]]
         ((atom, *more), factor), value = rest[0], number - constant_of(tuple(term for term in terms if not term[0]))
         if len(rest) == 1 and not more and value % factor == 0:
-            self.rename(atom, value // factor)
+            self.rename(atom, _terms(value // factor))
         elif self.canonical(terms) == terms:
             self._numbers[terms] = number
             self._canonical.clear()
 
-    def rename(self, atom: Atom, root: Atom | int) -> None:
-        """A dimension is another one, or a number, from here on."""
+    def rename(self, atom: Atom, root: Terms) -> None:
+        """A dimension is what others make, or a number, from here on."""
         self.renamed[atom] = root
         self._canonical.clear()
         self._recorded.clear()  # what is decided again may make more sizes one by now
 
     @switching
-    def knowing(self, renamed: dict[Atom, Atom | int]) -> Change:
+    def knowing(self, renamed: dict[Atom, Terms]) -> Change:
         """A context in which no sizes are one but those of `renamed`, which takes up what is found out there."""
         on, off = (
             (partial(setattr, self, "renamed", known), self._canonical.clear, self._recorded.clear)
@@ -334,18 +337,12 @@ class DimScope:
     def _written_as_one(self, terms: Terms) -> Terms:
         out: Terms = ()
         for atoms, coefficient in terms:
-            roots = [self._root(atom) for atom in atoms]
-            for root in roots:
-                coefficient *= root if isinstance(root, int) else 1
-            renamed = tuple(sorted((root for root in roots if not isinstance(root, int)), key=repr))
-            out = add(out, ((renamed, coefficient),))
+            product: Terms = (((), coefficient),)
+            for atom in atoms:
+                root = self.renamed.get(atom)
+                product = multiply(product, (((atom,), 1),) if root is None else self._written_as_one(root))
+            out = add(out, product)
         return out
-
-    def _root(self, atom: Atom) -> Atom | int:
-        root: Atom | int = atom
-        while not isinstance(root, int) and root in self.renamed:
-            root = self.renamed[root]
-        return root
 
     def input(self, position: int, axis: int, value: int) -> Dim:
         """The Dim of one axis of one input."""

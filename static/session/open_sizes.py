@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.core.errors import ShapeError, TraceError
 from common.core.op import UNBROADCAST
-from common.core.polynomials import Atom, Guard, Terms, evaluate, render
+from common.core.polynomials import Atom, Guard, Terms, evaluate, is_plain, render
 from common.core.sizes import Dim, DimScope
 from common.core.spec import Spec
 from static.graph import Graph, Node, Source, Value
@@ -98,9 +98,9 @@ class Sizes(DimScope):
         text, known = str(Guard("==", left, right, True)), set(self.renamed)
         if _is_open(left) and _is_number(right):
             atom = left[0][0][0]
-            while not isinstance(root := self.renamed.get(atom, 0), int):
-                atom = root
-            self.rename(atom, evaluate(right, {}))
+            while atom in self.renamed and is_plain(self.renamed[atom]):
+                atom = self.renamed[atom][0][0][0]
+            self.rename(atom, right)
             known.discard(atom)
         else:
             super().unify(left, right)
@@ -111,12 +111,9 @@ class Sizes(DimScope):
         """`terms` with equal sizes written as one; what follows relies on the guards that keep them so."""
         for atoms, _ in terms if self.renamed else ():
             for atom in atoms:
-                while atom in self._reasons:
+                if atom in self._reasons:
                     self._rely(self._reasons[atom])
-                    root = self.renamed[atom]
-                    if isinstance(root, int):
-                        break
-                    atom = root
+                    self.canonical(self.renamed[atom])
         return super().canonical(terms)
 
     def _rely(self, text: str) -> None:
@@ -163,18 +160,13 @@ class Sizes(DimScope):
 
     def complete(self, env: dict[Atom, int]) -> None:
         """Add to `env` the sizes that guards keep equal to those in it."""
-        for atom in self.renamed:
-            root = self._root(atom)
-            if isinstance(root, int):
-                env.setdefault(atom, root)
-            elif root in env:
-                env.setdefault(atom, env[root])
-            elif atom in env:
-                env[root] = env[atom]
-        for atom in self.renamed:
-            root = self._root(atom)
-            if not isinstance(root, int) and root in env:
-                env.setdefault(atom, env[root])
+        roots = [(atom, super(Sizes, self).canonical((((atom,), 1),))) for atom in self.renamed]
+        for atom, root in roots:
+            if is_plain(root) and atom in env:
+                env.setdefault(root[0][0][0], env[atom])
+        for atom, root in roots:
+            if all(part in env for atoms, _ in root for part in atoms):
+                env.setdefault(atom, evaluate(root, env))
 
     def needed(self, nodes: Iterable[Node]) -> dict[str, Guard]:
         """The guards on which some nodes rely."""
@@ -284,9 +276,10 @@ class Rewrite:
             return a // b if atom[0] == "//" else a % b
         if atom[0] == "room":
             return Dim((((atom,), 1),), self._env.get(atom, 64), self.scope)
-        root = self.scope._root(atom)
-        n = root if isinstance(root, int) else self._env[atom]
-        return n if isinstance(root, int) or n == 1 else Dim((((root,), 1),), n, self.scope)
+        root = self.scope.canonical((((atom,), 1),))
+        if not _is_number(root) and self._env[atom] == 1:
+            return 1
+        return Dim(root, self._env[atom], self.scope) if is_plain(root) else self._terms(root)
 
     def _terms(self, terms: Terms) -> Any:
         if terms not in self._sizes:

@@ -300,3 +300,18 @@ def test_what_a_maximum_needs_in_memory_is_not_computed_again(columns):
     compiled = assert_compiles(program, arrays)
     assert compiled.source.count("where(") == 1
     assert compiled.source.count("row_max(") == 1
+
+
+def test_fields_of_a_staggered_grid_are_one_kernel():
+    """One that has an element less than the other, as in a simulation of waves, is computed where it is needed."""
+
+    def step(e, h):
+        h = h + (e[1:] - e[:-1]) * 0.5
+        return h, h * h - e[1:]
+
+    compiled = assert_compiles(step, *[(floats(n), floats(n - 1)) for n in (40, 7, 300)])
+    assert len(program_of(compiled).groups) == 1
+    fitting = function(step)
+    fitting(floats(9), floats(8))
+    assert fitting(floats(9), floats(1))[0].shape == (8,)  # another trace: it is repeated
+    assert len(fitting.traces) == 2
