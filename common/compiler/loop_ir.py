@@ -272,6 +272,11 @@ class Kernel:
         return "\n".join(lines) + "\n"
 
 
+def lengthened(source: str, long: int) -> str:
+    """A kernel for longer loops: with another number in place of a `Kernel.long` of 0."""
+    return source.replace("wide()", f"wide({long})", 1).replace("wide(0, ", f"wide({long}, ", 1)
+
+
 def form_of(source: str, first: bool) -> str:
     """One of the forms of a kernel that `Kernel.with_form` has made, as a kernel that does not serve the other's sizes.
 

@@ -116,7 +116,7 @@ def divide(a: Terms, b: Terms) -> Terms | None:
 
 
 def solve(terms: Terms, first: tuple[Atom, ...] = ()) -> tuple[Atom, Terms] | None:
-    """A dimension of an input that a polynomial which is 0 determines, and what it equals: of ``n - m - 1`` m and n - 1.
+    """A dimension of an input that a polynomial determines if it is 0, and its value: of ``n - m - 1`` m and n - 1.
 
     It is one that no product and no quotient holds, with a coefficient of 1 or -1; of several the last one.
 

@@ -17,7 +17,7 @@ from static.lowering.codegen.column_loops import column_loop
 from static.lowering.codegen.scalar_blocks import BLOCK_ITERATIONS
 from static.lowering.codegen.scalar_loops import ScalarLoop, element_loop, scalar_loop
 from static.lowering.codegen.short_columns import is_short_batch
-from static.lowering.codegen.short_rows import build_rows
+from static.lowering.codegen.short_rows import build_rows, longer
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.fusion.size_only import size_only
@@ -90,7 +90,7 @@ class LoweredProgram:
             if isinstance(ready, list):
                 yield from ready
             else:
-                yield _step(ready.kernel, ready.nest.bound, ready.nest.ints, [group], ready.cut)
+                yield _built_step(ready, group)
 
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
@@ -100,8 +100,8 @@ class LoweredProgram:
             cut, folds = build_cut(group, self.escaping)
             if not folds:
                 return cut
-            steps = [_step(cut.kernel, cut.nest.bound, cut.nest.ints, [group], cut.cut)]
-            return steps + [_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds]
+            folded = (_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds)
+            return [_built_step(cut, group), *folded]
         known = known_columns(group, self.escaping)
         if known is None or is_short_batch(group, self.escaping):
             return build_rows(group, self.escaping)
@@ -238,6 +238,13 @@ def _step(
     if wrong:
         parts = [part for x in wrong for part in zip(x.extents, x.dims, x.wraps, strict=True)]
         step.wrong_index = WrongIndex(*zip(*parts, strict=True))
+    return step
+
+
+def _built_step(built: Built, group: Group) -> Step:
+    """The call of a group's kernel."""
+    step = _step(built.kernel, built.nest.bound, built.nest.ints, [group], built.cut)
+    step.longer = longer(built)
     return step
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import Origin, origin
-from common.compiler.loop_ir import form_of
+from common.compiler.loop_ir import form_of, lengthened
 from common.core.sizes import resolve
 from common.kernels.arrays.gemm import of_matrices
 from static.graph.regions import iterations
@@ -189,9 +189,9 @@ def _kernel(program: LoweredProgram, step: Step, times: int | None, shares: tupl
 
 def _compiled(step: Step) -> list[str]:
     """The texts that may have been compiled for a call, of which the first is for most sizes or those of the trace."""
-    if step.first:
-        return [form_of(step.source, True), form_of(step.source, False)]
-    return [of_matrices(step.source), step.source]
+    texts = [form_of(step.source, first) for first in (True, False)] if step.first else []
+    texts = texts or [of_matrices(step.source), step.source]
+    return texts if step.longer is None else [*texts, *(lengthened(text, step.longer[0]) for text in texts)]
 
 
 def _counts(program: LoweredProgram, group: Group, env: Any) -> tuple[int, int, int]:

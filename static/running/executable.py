@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from common.compiler.compile import compile_kernel
-from common.compiler.loop_ir import form_of
+from common.compiler.loop_ir import form_of, lengthened
 from common.core.bounded import put_within
 from common.core.lazy import cached_property
 from common.core.polynomials import Atom
@@ -93,6 +93,7 @@ class Executable:
         call, other = frame.calls[step], step in layout.others
         source = call.source if other else of_matrices(call.source)
         source = form_of(source, not other) if call.first else source
+        source = lengthened(source, call.longer[0]) if call.longer and step in layout.longer else source
         return compile_kernel(source, call.name, self.options.compiler, not call.name.startswith(GENERATED))
 
     def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:

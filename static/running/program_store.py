@@ -279,7 +279,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         )
         regions = [(name, _written(region, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
-        shared = call.cut, call.work, call.beside, dict(call.first)
+        shared = call.cut, call.work, call.beside, dict(call.first), call.longer
         calls.append((number, call.slots, call.ints, errors, shared, told, kind, regions))
     arguments = [
         [(x.dtype.str, x.shape, x.number, x.written, x.over) for x in part] for part in (frame.inputs, frame.outputs)

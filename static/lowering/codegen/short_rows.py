@@ -102,6 +102,16 @@ def build_rows(group: Group, escaping: set[int]) -> Built:
     return Built(kernel.with_form(nest.dtypes, len(nest.ints), certain, body, long), nest, built.head, built.cut)
 
 
+def longer(built: Built) -> tuple[int, list[tuple[Any, int]]] | None:
+    """Another `Kernel.long`, and how large which sizes are where it is better; None for loops that compute little."""
+    nest = built.nest
+    length = nest.rows[-1] if built.kernel.first and nest.rows else nest.inner
+    least = [(length, LONG), (numel(nest.dims), MANY)]
+    if built.kernel.long or any(n is None or (type(n) is int and n < few) for n, few in least):
+        return None
+    return None if all(map(is_cheap, nest.group.items)) else (COSTLY if built.kernel.first else 1, least)
+
+
 def _anonymous(statements: list[Any]) -> str:
     """The text of statements with names for values in the order in which they come."""
     names: dict[str, str] = {}

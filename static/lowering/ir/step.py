@@ -22,7 +22,7 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors, wrong_index, cut, beside, first : see `static.lowering.memory.call_table.TableEntry`.
+    errors, wrong_index, cut, beside, first, longer : see `static.lowering.memory.call_table.TableEntry`.
     regions : by name, the `Program` of each region that it runs; then it is no kernel call.
     """
 
@@ -37,3 +37,4 @@ class Step:
     cut: str = ""
     beside: int = 0
     first: Mapping[int, int] = field(default_factory=dict)
+    longer: tuple[int, list[tuple[Any, int]]] | None = None

@@ -68,6 +68,8 @@ class TableEntry:
         `static.lowering.threads.side_by_side`.
     first : the numbers, by the indices of sizes, for which its kernel begins with a form: that alone is compiled while
         the sizes are these, and without it what follows, see `common.compiler.loop_ir.form_of`.
+    longer : `common.compiler.loop_ir.Kernel.long` for plans of more elements than the traced call had, and how large
+        which sizes are then at least, by their indices; None where that does not matter.
     construct : of control flow and acts; None for a kernel call.
     regions : of control flow, the frames of what it runs.
     """
@@ -82,6 +84,7 @@ class TableEntry:
     work: int = 0
     beside: int = 0
     first: Mapping[int, int] = field(default_factory=dict)
+    longer: tuple[int, Sequence[tuple[int, int]]] | None = None
     construct: Construct | None = None
     regions: Mapping[str, Frame] = field(default_factory=dict)
 
@@ -218,6 +221,8 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step], kept: int = 0) -
         call = TableEntry(step.name, step.source, own, ints, step.errors, step.wrong_index)
         call.regions = {name: region.frame for name, region in step.regions.items()}
         call.first = {ints[argument]: number for argument, number in step.first.items()}
+        if step.longer is not None:
+            call.longer = step.longer[0], [(frame.size(n), least) for n, least in step.longer[1]]
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)
         if step.cut or step.beside:

@@ -47,6 +47,7 @@ class MemoryLayout:
     beside : steps that threads run at the same time, by the first of them.
     others : steps that need the other kernel of two: products of a vector, and those whose kernel begins with a form
         for other sizes.
+    longer : steps whose loops are longer than in the traced call, and worth more code.
     total : bytes.
     kept : temporaries that the plan keeps, in memory of its own: nothing of them lies in the arena.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
@@ -59,6 +60,7 @@ class MemoryLayout:
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
     others: list[int]
+    longer: list[int]
     total: int
     kept: list[int] = field(default_factory=list)
     first: int = 0
@@ -77,6 +79,7 @@ class Schedule:
     scratch : step -> temporaries that are scratch memory of it alone.
     products : steps that are products of matrices, and of which size their rows and columns are.
     forms : steps whose kernels begin with a form for certain sizes, and these.
+    longer : steps whose kernels have more code for longer loops, and how large which sizes are then.
     kept : temporaries that later calls of a plan find.
     """
 
@@ -94,6 +97,7 @@ class Schedule:
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
         self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
         self.forms = [(i, list(call.first.items())) for i, call in enumerate(frame.calls) if call.first]
+        self.longer = [(i, call.longer[1]) for i, call in enumerate(frame.calls) if call.longer]
         self.scratch: dict[int, list[int]] = {}
         for i, t in enumerate(frame.temporaries):
             if t.name == "scratch" and t.first == t.last:
@@ -142,7 +146,8 @@ def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1, kept
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
     others = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
     others += [step for step, first in schedule.forms if any(values[i] != number for i, number in first)]
-    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, others, total, kept)
+    longer = [step for step, sizes in schedule.longer if all(values[i] >= least for i, least in sizes)]
+    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, others, longer, total, kept)
 
 
 def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> RegionMemory:
@@ -179,7 +184,7 @@ def numbers(frame: Frame, layout: MemoryLayout) -> tuple[list[int], list[int]]:
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
     these begin is noted in the layout. Decisive are the number of parts of loops, which steps run side by side and in
-    which order, which need the other kernel of two, and whether something is kept.
+    which order, which need the other kernel of two or one for longer loops, and whether something is kept.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -197,6 +202,8 @@ def _number(frame: Frame, layout: MemoryLayout, base: int, found: list[int], cut
         cuts += (layout.first, -len(steps), *steps)
     for step in layout.others:
         cuts += (layout.first, step, 0)
+    for step in layout.longer:
+        cuts += (layout.first, step, -1)
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)
         cuts += (layout.first, step, len(parts))
