@@ -121,3 +121,25 @@ print(*(name for name in made if name.startswith(("common", "static", "dynamic")
 def test_engines_make_none_of_typing():
     done = subprocess.run([sys.executable, "-c", SPY], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+COLLECTING = """
+import gc, sys
+def trace(frame, event, argument):
+    if frame.f_code.co_filename.endswith("named_tuples.py"):
+        frame.f_trace_opcodes = True
+        gc.collect()
+        return trace
+sys.settrace(trace)
+from common.core.named_tuples import NamedTuple
+sys.settrace(None)
+class Made(NamedTuple):
+    a: int
+    b: int
+assert (Made(1, 2).a, Made(1, 2).b) == (1, 2), vars(Made)
+"""
+
+
+def test_the_collector_finds_nothing_to_clear():
+    """Between any two instructions of the file."""
+    subprocess.run([sys.executable, "-c", "from __future__ import annotations" + COLLECTING], cwd=ROOT, check=True)
