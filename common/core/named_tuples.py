@@ -7,8 +7,8 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-_Places = namedtuple("_Places", [f"x{i}" for i in range(32)])
-_places = [vars(_Places)[f"x{i}"] for i in range(32)]  # of a class without another name, the collector might clear them
+_kept: type = namedtuple("_Places", [f"x{i}" for i in range(32)])
+_places = [vars(_kept)[f"x{i}"] for i in range(32)]  # of a class without another name, the collector might clear them
 """Properties: the first, the second, ... element."""
 
 
