@@ -7,9 +7,9 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-_kept: type = namedtuple("_Places", [f"x{i}" for i in range(32)])
-_places = [vars(_kept)[f"x{i}"] for i in range(32)]  # of a class without another name, the collector might clear them
-"""Properties: the first, the second, ... element."""
+_kept = [namedtuple("_Places", [f"x{i}" for i in range(32)])]
+_places = [vars(_kept[0])[f"x{i}"] for i in range(32)]
+"""Properties: the first, the second, ... element. Their class is kept: a collection clears one without a name."""
 
 
 class _Named(tuple[Any, ...]):
