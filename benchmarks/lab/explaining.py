@@ -78,8 +78,9 @@ def show(name: str, found: dict[str, Any]) -> None:
         value, share = segment["value"], segment["share"]
         label = segment["name"] if len(segment["name"]) <= wide else segment["name"][: wide - 3] + "..."
         number = ("-" if value < 0 else "") + seconds(abs(value))
-        drawn = console.bar(abs(value) / most, max(console.width() - wide - 22, 5))
-        console.say(f"  {label:<{wide}} {number:>9} {100 * share:>5.1f}% {drawn}", COLOURS[segment["kind"]])
+        head = f"  {label:<{wide}} {number:>9} {100 * share:>5.1f}% "  # beside other work a share can be -120.0
+        drawn = console.bar(abs(value) / most, max(console.width() - max(len(head), wide + 21) - 1, 5))
+        console.say(head + drawn, COLOURS[segment["kind"]])
     console.say()
     limits(found, last)
     if "once" in found:
