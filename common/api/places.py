@@ -55,8 +55,8 @@ PLACES: dict[str, tuple[str, str]] = {
 #: place is one module or several.
 INNER: dict[str, tuple[str, str]] = {
     "_C": (
-        "common.api.machine.reports",
-        "DisableTorchFunctionSubclass DispatchKey DispatchKeySet _ExcludeDispatchKeyGuard "
+        "common.api.machine.reports common.methods.torch_function",
+        "DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet _ExcludeDispatchKeyGuard "
         "_TensorMeta _are_functorch_transforms_active _disabled_torch_function_impl "
         "_get_tracing_state _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu _jit_set_nvfuser_enabled "
         "_jit_set_profiling_executor _jit_set_profiling_mode _jit_set_texpr_fuser_enabled _log_api_usage_once",
@@ -73,8 +73,10 @@ INNER: dict[str, tuple[str, str]] = {
         "get_safe_globals safe_globals",
     ),
     "overrides": (
-        "common.api.machine.reports",
-        "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_like",
+        "common.methods.torch_function",
+        "BaseTorchFunctionMode TorchFunctionMode get_default_nowrap_functions handle_torch_function "
+        "has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_like "
+        "is_tensor_method_or_property resolve_name wrap_torch_function",
     ),
     "torch_version": ("common.version", "TorchVersion"),
     "cuda._utils": ("common.nn.parallel", "_get_device_index"),

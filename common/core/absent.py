@@ -183,7 +183,8 @@ REASONS: tuple[tuple[str, str], ...] = (
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     (_OWN_FILES, "PyTorchFile*"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
-    ("no class and no mode takes functions over before they run", "TorchFunctionMode TorchDispatchMode as_subclass"),
+    ("nothing takes over what runs below the public functions; a class's __torch_function__ takes functions over, and "
+     "overrides.TorchFunctionMode does", "TorchDispatchMode _make_wrapper_subclass"),
     ("{tw}.compile gives a module that is called as before; keep the module itself for its attributes",
      "OptimizedModule"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
@@ -229,7 +230,7 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 #: Public attributes of `torch.Tensor` that tensors do not have.
 TENSOR = """
-as_subclass bfloat16 ccol_indices cdouble cfloat chalf
+bfloat16 ccol_indices cdouble cfloat chalf
 coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order eig grad_dtype
 half hash_tensor imag index indices int_repr is_coalesced is_distributed istft lstsq
 module_load name q_per_channel_axis q_per_channel_scales

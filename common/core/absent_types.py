@@ -26,7 +26,6 @@ TYPES: dict[str, str] = {
     "fx": _GRAPHS,
     "fx.graph_module": "GraphModule",
     "jit": "RecursiveScriptModule ScriptFunction TopLevelTracedModule TracedModule",
-    "overrides": "TorchFunctionMode",
     "autograd.profiler": "emit_itt emit_nvtx",
     "utils._python_dispatch": "TorchDispatchMode",
 }

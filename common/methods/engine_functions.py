@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from common.core.aliases import (
@@ -20,8 +22,10 @@ from common.core.aliases import (
 )
 from common.core.devices import dense, on_cpu
 from common.core.op import Op
+from common.methods import asking
 from common.methods.in_place_functions import over
 from common.tensor import create
+from common.tensor.base import TensorBase
 from common.tensor.diagnose import PublicFunction, stumbled
 
 #: Windows of signals.
@@ -180,7 +184,7 @@ def bind(
         body[:0] = [f"if _factors: return {again_by_name}"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
-    lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
+    lines += ["except _stumbles as error:", f"    return _stumbled(_itself, _place, {{{given}}}, error)"]
     source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in lines)
     place = PublicFunction(
         name,
@@ -192,7 +196,7 @@ def bind(
     )
     diagnosis = {
         "_stumbles": Exception,
-        "_stumbled": stumbled,
+        "_stumbled": _refuse,
         "_place": place,
         "_leaf": _leaf,
         "_write_out": write_out,
@@ -217,7 +221,52 @@ def bind(
     for added, default in [*others, *[("requires_grad", False)] * leaf, *placed.items(), *out]:
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    made.append(bound)
+    if asking.called is not None:
+        _let_ask(bound)
     return bound
+
+
+def _refuse(function: Callable[..., Any], place: PublicFunction, arguments: dict[str, Any], error: Exception) -> Any:
+    """Raise what stopped a function, as an error of the library; or ask a class that takes functions over."""
+    given = (y for x in arguments.values() for y in (x if type(x) in (tuple, list) else (x,)))
+    if asking.called is None and any(
+        hasattr(type(x), "__torch_function__") and not isinstance(x, TensorBase) for x in given
+    ):
+        importlib.import_module("common.methods.torch_function").ask()
+        args, kwargs = [], {}
+        for name, p in inspect.signature(function).parameters.items():
+            if p.kind is p.VAR_POSITIONAL:
+                args += arguments[name]
+            elif p.default is p.empty:
+                args.append(arguments[name])
+            elif arguments.get(name, p.default) is not p.default:
+                kwargs[name] = arguments[name]
+        return function(*args, **kwargs)
+    raise stumbled(place, arguments, error)
+
+
+#: Every function that `bind` has made.
+made: list[Any] = []
+_ASKING = (lambda *args, **kwargs: _called(_itself, _plain, args, kwargs)).__code__  # noqa: F821  # type: ignore[name-defined]
+
+
+def _let_ask(function: Any) -> None:
+    """Give a function other code, which asks: whoever holds the function sees that."""
+    space, code = function.__globals__, function.__code__
+    plain = FunctionType(code, space, function.__name__, function.__defaults__)
+    plain.__kwdefaults__ = function.__kwdefaults__
+    space["_called"], space["_plain"] = asking.called, plain
+    function.__defaults__ = function.__kwdefaults__ = None
+    function.__code__ = _ASKING.replace(
+        co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname
+    )
+
+
+@asking.when_begun
+def _let_all_ask() -> None:
+    for function in made:
+        _let_ask(function)
 
 
 def _by_name(name: str, itself: Callable[..., Any], given: tuple[Any, ...], operands: int, **options: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.methods import asking
 from common.methods.assign import assign, copy_, require_fitting
 from common.tensor import boundary, create
 from common.tensor.arrays import concrete
@@ -77,8 +78,12 @@ class InPlace:
     def __get__(self, instance: Any, owner: type) -> Any:
         name, function = self.name, getattr(self.home, self.name)
 
-        def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
+        def plain(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
             return over(name, function, self, *args, **options)
+
+        def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
+            called = asking.called
+            return plain(self, *args, **options) if called is None else called(method, plain, (self, *args), options)
 
         method.__name__, method.__qualname__ = f"{name}_", f"{self.home.__name__}.{name}_"
         method.__doc__ = f"Write what `{name}` gives to this tensor's memory, and return the tensor."

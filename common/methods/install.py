@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from common.ops.shape.unfold import unfold
 from common.ops.shape.view import transposed
 from common.tensor import boundary, leaf_status, printing
 from common.tensor.arrays import concrete, lent
-from common.tensor.base import TensorBase
+from common.tensor.base import Tensor, TensorBase
 from common.tensor.create import lift
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
 from common.tensor.write_log import apart
@@ -247,7 +248,7 @@ def _repr(self: TensorBase) -> str:
         extra.append("requires_grad=True")
     if mode.tracing and (level := mode.dual_level.get()) is not None and (tangent := level.tangent(self)) is not None:
         extra.append(f"tangent={printing.text(tangent.payload, [])}")
-    return printing.text(self.payload, extra)
+    return printing.text(self.payload, extra, self._shown_as)
 
 
 def _format(self: TensorBase, spec: str) -> str:
@@ -292,7 +293,19 @@ def _numel(self: TensorBase) -> Any:
     return x.size if type(x := self.payload) is np.ndarray else numel(self.shape)
 
 
+def _asked(name: str) -> Any:
+    """A function of `common.methods.torch_function`, which is loaded when it is first called."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module("common.methods.torch_function"), name)(*args, **kwargs)
+
+    return function
+
+
+type(Tensor).of_program = staticmethod(_asked("of_program"))
 _METHODS = {
+    "as_subclass": _asked("as_subclass"), "_make_subclass": staticmethod(_asked("make_subclass")),
+    "__torch_function__": classmethod(_asked("torch_function")),
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,

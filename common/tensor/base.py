@@ -6,6 +6,7 @@ The `payload` is a numpy array in the eager engine and a value of a graph in a t
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ class TensorBase:
                  "__weakref__")  # fmt: skip
     #: Context in which functions of a tensor of a `static.Graph` are recorded; None for all others.
     home: Any = None
+    #: What stands before the elements when they are printed.
+    _shown_as = "tensor"
     __op_priority__ = 2
     __array_priority__ = 1000
     __array_ufunc__: Any = None  # `common.methods.numpy_functions` answers numpy's functions
@@ -166,13 +169,27 @@ def spec_of(x: Any) -> Spec:
 
 
 class _TensorType(type):
-    """Makes every tensor an instance: parameters, and tracers."""
+    """Makes every tensor an instance, parameters and tracers too, and gives a program's own classes their base.
+
+    Attributes
+    ----------
+    of_program : gives the class from which these inherit in place of `Tensor`, see `common.methods.torch_function`.
+    """
+
+    of_program: Callable[[], type]
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], own: bool = False, **options: Any
+    ) -> Any:
+        if not own:
+            bases = tuple(mcs.of_program() if x is Tensor else x for x in bases)
+        return super().__new__(mcs, name, bases, namespace, **options)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, TensorBase) if cls is Tensor else super().__instancecheck__(instance)
 
 
-class Tensor(TensorBase, metaclass=_TensorType):
+class Tensor(TensorBase, metaclass=_TensorType, own=True):
     """A multi-dimensional array whose operations are recorded as they run.
 
     Parameters
@@ -231,7 +248,7 @@ def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
         raise allocation_error("Tensor", error) from error
 
 
-class InferenceTensor(Tensor):
+class InferenceTensor(Tensor, own=True):
     """A tensor that was made under `inference_mode`, see `common.tensor.inference`."""
 
     __slots__ = ()

@@ -64,7 +64,7 @@ def _node(x: TensorBase) -> Any:
     return _NODE.__get__(x)
 
 
-class InferenceView(Tensor):
+class InferenceView(Tensor, own=True):
     """A view, made under `inference_mode`, of memory of outside that requires grad."""
 
     __slots__ = ()

@@ -110,23 +110,29 @@ class _PresentOptions:
 PRINT_OPTS = _PresentOptions()
 
 
-def text(array: np.ndarray, extra: list[str]) -> str:
-    """``tensor(...)`` of an array, with what else is to be said, such as its gradient's function."""
+def text(array: np.ndarray, extra: list[str], kind: str = "tensor") -> str:
+    """``tensor(...)`` of an array, with what else is to be said, such as its gradient's function.
+
+    Parameters
+    ----------
+    kind : what stands before the elements: the name of a program's own class.
+    """
+    head = f"{kind}("
     body, notes = "[]", []
     if array.size:
         cut = array.size > options.threshold
-        body = _nested(array, len("tensor("), *_writer(_edges(array) if cut else array), cut)
+        body = _nested(array, len(head), *_writer(_edges(array) if cut else array), cut)
     elif array.ndim != 1:
         notes.append(f"size={array.shape}")
     if array.dtype != default_float() and (array.dtype not in (int64, bool_) or not array.size):
         notes.append(f"dtype={array.dtype.name}")
-    whole = f"tensor({body}"
+    whole = f"{head}{body}"
     # the line on which the body ends, as PyTorch counts it: without what stands before its first line
-    column = len(body) - body.rfind("\n") + 1 + len("tensor(") * ("\n" not in body)
+    column = len(body) - body.rfind("\n") + 1 + len(head) * ("\n" not in body)
     for note in [*notes, *extra]:
         if column + len(note) + 2 > options.linewidth:
-            whole += f",\n{' ' * len('tensor(')}{note}"
-            column = len("tensor(") + len(note)
+            whole += f",\n{' ' * len(head)}{note}"
+            column = len(head) + len(note)
         else:
             whole += f", {note}"
             column += len(note) + 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from common.core.devices import CPU
@@ -21,35 +21,6 @@ def _log_api_usage_once(*event: Any) -> None:
 
 def _get_tracing_state() -> None:
     """None, as outside `torch.jit.trace`: a traced program runs as it does eagerly."""
-
-
-def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """Call a function: no class of tensors is asked before it."""
-    return func(*args, **(kwargs or {}))
-
-
-@contextlib.contextmanager
-def DisableTorchFunctionSubclass() -> Iterator[None]:
-    """A block in which no class of tensors is asked before a function runs, as nowhere."""
-    yield
-
-
-def has_torch_function(*args: Any) -> bool:
-    """False: no class of tensors is asked before a function runs."""
-    return False
-
-
-has_torch_function_unary = has_torch_function_variadic = has_torch_function
-
-
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a function: no class of tensors is asked before it."""
-    return public_api(*args, **kwargs)
-
-
-def is_tensor_like(inp: Any) -> bool:
-    """Whether something is a tensor."""
-    return isinstance(inp, TensorBase)
 
 
 def _are_functorch_transforms_active() -> bool:
