@@ -248,7 +248,11 @@ def _refuse(function: Callable[..., Any], place: PublicFunction, arguments: dict
 
 #: Every function that `bind` has made.
 made: list[Any] = []
-_ASKING = (lambda *args, **kwargs: _called(_itself, _plain, args, kwargs)).__code__  # noqa: F821  # type: ignore[name-defined]
+#: Names in a bound function's own globals: who answers, the function, and what it did before it asked.
+_called: Any
+_itself: Any
+_plain: Any
+_ASKING = (lambda *args, **kwargs: _called(_itself, _plain, args, kwargs)).__code__
 
 
 def _let_ask(function: Any) -> None:
