@@ -252,7 +252,7 @@ made: list[Any] = []
 _called: Any
 _itself: Any
 _plain: Any
-_ASKING = (lambda *args, **kwargs: _called(_itself, _plain, args, kwargs)).__code__
+_ASKING = (lambda *args, **kwargs: _called(_itself, _plain, args, kwargs)).__code__  # noqa: F821
 
 
 def _let_ask(function: Any) -> None:

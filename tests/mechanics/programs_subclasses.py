@@ -1,6 +1,7 @@
 """Classes and modes that take functions over: `__torch_function__`."""
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -154,7 +155,7 @@ def tensors_are_made_by_a_class(tw):
 class Scalar:
     """No tensor; it stands for a multiple of the identity."""
 
-    handled: dict = {}
+    handled: dict[Any, Any] = {}  # noqa: RUF012  each program has its own
 
     def __init__(self, n, value):
         self.n, self.value = n, value
