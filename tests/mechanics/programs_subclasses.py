@@ -155,7 +155,7 @@ def tensors_are_made_by_a_class(tw):
 class Scalar:
     """No tensor; it stands for a multiple of the identity."""
 
-    handled: dict[Any, Any] = {}  # noqa: RUF012  each program has its own
+    handled: dict[Any, Any] = {}
 
     def __init__(self, n, value):
         self.n, self.value = n, value
