@@ -73,7 +73,7 @@ INNER: dict[str, tuple[str, str]] = {
         "get_safe_globals safe_globals",
     ),
     "overrides": (
-        "common.methods.torch_function",
+        "common.methods.torch_function common.methods.function_modes",
         "BaseTorchFunctionMode TorchFunctionMode get_default_nowrap_functions handle_torch_function "
         "has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_like "
         "is_tensor_method_or_property resolve_name wrap_torch_function",

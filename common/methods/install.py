@@ -293,19 +293,19 @@ def _numel(self: TensorBase) -> Any:
     return x.size if type(x := self.payload) is np.ndarray else numel(self.shape)
 
 
-def _asked(name: str) -> Any:
-    """A function of `common.methods.torch_function`, which is loaded when it is first called."""
+def _of_own_classes(name: str) -> Any:
+    """A function of `common.methods.own_classes`, which is loaded when it is first called."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return getattr(importlib.import_module("common.methods.torch_function"), name)(*args, **kwargs)
+        return getattr(importlib.import_module("common.methods.own_classes"), name)(*args, **kwargs)
 
     return function
 
 
-type(Tensor).of_program = staticmethod(_asked("of_program"))
+type(Tensor).of_program = staticmethod(_of_own_classes("of_program"))
 _METHODS = {
-    "as_subclass": _asked("as_subclass"), "_make_subclass": staticmethod(_asked("make_subclass")),
-    "__torch_function__": classmethod(_asked("torch_function")),
+    "as_subclass": _of_own_classes("as_subclass"), "_make_subclass": staticmethod(_of_own_classes("make_subclass")),
+    "__torch_function__": classmethod(_of_own_classes("torch_function")),
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,

@@ -9,6 +9,7 @@ from typing import Any, Self
 from common.core import mode
 from common.core.errors import ArgumentError, IndexRangeError
 from common.core.int_arguments import integer
+from common.core.members import give
 from common.methods import asking
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
@@ -30,7 +31,7 @@ def _modules_ask() -> None:
             return call(self, *args, **kwargs)
         return called(call, call, (self, *args), kwargs)
 
-    Module.__call__ = call_asking  # type: ignore[method-assign]
+    give(Module, {"__call__": call_asking})
 
 
 class _InOrder(Module):

@@ -200,6 +200,25 @@ def the_innermost_mode_calls_the_functions(tw):
     return y
 
 
+def a_mode_may_enter_another_one_when_it_is_asked(tw):
+    from importlib import import_module
+
+    seen = []
+    overrides = import_module(f"{tw.__name__}.overrides")
+
+    class Nested(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            with _mode(tw, seen):
+                return func(*args, **(kwargs or {}))
+
+    x = tw.ones(2)
+    with Nested():
+        y = x + 1
+    z = x * y
+    assert [name for _, name in seen] == ["add"]
+    return z
+
+
 def a_mode_sees_classes_before_they_are_asked(tw):
     seen = []
     Plain = _plain(tw)
