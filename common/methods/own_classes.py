@@ -18,7 +18,7 @@ import numpy as np
 from common.core.errors import ArgumentError, NotDefinedError, TraceError
 from common.core.operators import accepts
 from common.methods import engine_functions
-from common.methods.torch_function import DisableTorchFunction, ask, called, in_thread, takes_over
+from common.methods.torch_function import DisableTorchFunction, ask, called, takes_over, without_asking
 from common.ops import functional
 from common.tensor.base import Tensor, TensorBase
 
@@ -83,11 +83,7 @@ def torch_function(
     """
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    in_thread.disabled += 1
-    try:
-        return _converted(func(*args, **(kwargs or {})), cls)
-    finally:
-        in_thread.disabled -= 1
+    return _converted(without_asking(func, args, kwargs or {}), cls)
 
 
 def _converted(result: Any, cls: type) -> Any:

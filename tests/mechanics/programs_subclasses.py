@@ -213,7 +213,7 @@ def a_mode_may_enter_another_one_when_it_is_asked(tw):
 
     x = tw.ones(2)
     with Nested():
-        y = x + 1
+        y = tw.add(x, 1)
     z = x * y
     assert [name for _, name in seen] == ["add"]
     return z
