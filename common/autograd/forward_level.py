@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from common.autograd.view_histories import replayed_from
 from common.core import mode
 from common.core.dispatch import apply
 from common.core.errors import GradientError, NotDefinedError
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.switching import Setting
 from common.core.weak import WhileKeysLive, forgetting

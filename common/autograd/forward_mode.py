@@ -6,7 +6,7 @@ While a level is open, ops take the general path (`mode.tracing` is not 0) and g
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from common.autograd.backward import view_of
 from common.autograd.forward_level import Level
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
-from common.core.named_tuples import NamedTuple
 from common.core.switching import Change, Switching
 from common.tensor.base import TensorBase
 from common.tensor.write_log import owner_of

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, GraphFreedError, MissingAttributeError
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import warn_user
 from common.tensor.base import TensorBase
 from common.tensor.node import Edge, Node

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from common.autograd.backward_pass import collect, leading_to
 from common.core.digraph import digraph
 from common.core.errors import GradientError
-from common.core.named_tuples import NamedTuple
 from common.tensor.accumulate_grad import AccumulateGrad, accumulate_grad
 from common.tensor.base import TensorBase
 from common.tensor.node import Edge, Node

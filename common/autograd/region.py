@@ -8,13 +8,12 @@ backward pass over that, whose inputs are those of the first one and the cotange
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.autograd.backward_pass import backward_pass, collect
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, FunctionNode, Node

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.autograd.backward_pass import collect
 from common.autograd.recorded_graph import edges_of
 from common.autograd.region import Recorded
-from common.core.named_tuples import NamedTuple
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
 from common.tensor.packed_values import Packed

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from common.compiler.machine_functions import PREFIX
 from common.core.garbage import collecting_later
 from common.core.interrupts import heard_later
 from common.core.locks import make_lock
-from common.core.named_tuples import NamedTuple
 
 LLVM, NUMBA = COMPILERS = "llvm", "numba"
 """Compilers of kernel text: our own translation to LLVM, and numba's front end. The bits are the same."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-
-from common.core.named_tuples import NamedTuple
+from typing import NamedTuple
 
 FEW = 6
 """Instructions that are written where they are needed: as a function they take longer to parse and to inline."""

@@ -21,8 +21,8 @@ import sys
 import time
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import warn_user
 
 MAGIC = b"twingrd2"

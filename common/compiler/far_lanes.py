@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Container
+from typing import NamedTuple
 
 from common.compiler.close_steps import CLOSE
 from common.compiler.control_flow import BasicBlock
 from common.compiler.lane_memory import LaneMemory, is_stepped
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
 from common.compiler.syntax_tree import names, parts
-from common.core.named_tuples import NamedTuple
 
 MANY = 24
 """Reads of far lanes from which on a loop is nearly as fast with 8 lanes, in half of the code."""

@@ -17,13 +17,12 @@ from hashlib import sha256
 from importlib import import_module
 from math import prod
 from threading import local
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler import llvm_engine
 from common.core.dtypes import name_of
-from common.core.named_tuples import NamedTuple
 from common.core.op import NativeCall
 from common.core.sizes import Dim
 from common.core.spec import Spec

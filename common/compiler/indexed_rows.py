@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from common.compiler.close_steps import CLOSE
 from common.compiler.lane_memory import Written, written
@@ -22,7 +23,6 @@ from common.compiler.machine_functions import MachineFunction
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Refused, Register, constant, storage
 from common.compiler.stepped_lanes import SteppedLanes, window
 from common.compiler.syntax_tree import names, parts
-from common.core.named_tuples import NamedTuple
 
 LANES_OF_ROWS = 8
 """Lanes of loops that read or write rows at places that are data: the code grows with them."""

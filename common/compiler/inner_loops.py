@@ -7,9 +7,9 @@ that overlap lie close together, so nearly all iterations are between the larges
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from common.compiler.syntax_tree import names, parts
-from common.core.named_tuples import NamedTuple
 
 LEAST = 3
 """Conditions from which on a loop that is written twice costs less than their masks."""

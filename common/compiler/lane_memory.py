@@ -6,13 +6,13 @@ import ast
 from collections.abc import Container, Iterable
 from itertools import pairwise
 from operator import eq, ge, gt, le, lt, ne
+from typing import NamedTuple
 
 import numpy as np
 
 from common.compiler.expressions import Expressions
 from common.compiler.registers import BOOL, INT64, ArrayKind, OneByOne, Register, constant, storage
 from common.compiler.syntax_tree import parts
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
 
 _ORDERS = {"slt": lt, "sle": le, "sgt": gt, "sge": ge, "eq": eq, "ne": ne}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.dtypes import name_of
-from common.core.named_tuples import NamedTuple
 
 PREFIX = "twingrad_library"
 """Symbols of functions with code of their own begin with it: ``twingrad_library.name.dtype``."""

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from common.compiler.scalar_value import ScalarValue
 from common.compiler.text_steps import StepPart, StepWriting, TextStep, literal, read, type_name
-from common.core.plain_records import field, record
 
 __all__ = ["FunctionText", "TextValue", "text_of"]
 
 _BOOL = np.dtype(np.bool_)
 
 
-@record
+@dataclass
 class FunctionText:
     """Functions of one file, by name: text, and the tables that they read.
 

@@ -7,11 +7,9 @@ of fewer than 64 bits are widened to int64 by arithmetic, by comparisons with ot
 from __future__ import annotations
 
 import struct
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-
-from common.core.named_tuples import NamedTuple
 
 INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 

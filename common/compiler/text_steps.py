@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from common.core.named_tuples import NamedTuple
-from common.core.plain_records import record
 
 _BOOL = np.dtype(np.bool_)
 LONG = 90
@@ -36,7 +34,7 @@ def literal(number: Any, dtype: Any) -> str:
     return f"{dtype.name}({told})"
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class TextStep:
     """One operation of a definition.
 

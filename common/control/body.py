@@ -8,14 +8,13 @@ adds up the same numbers in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.autograd.backward_pass import backward_pass, collect
 from common.autograd.region import captured_edges
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.op import REGISTRY
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap

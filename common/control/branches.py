@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.control.body import Body, Cotangents, as_tensors, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, attach
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.spec import Spec
 from common.ops.create.creation import full_, made
 from common.random.draw_counts import uncounted

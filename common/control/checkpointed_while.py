@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -28,7 +28,6 @@ from common.control.shape_trace import AbstractTensor, AbstractTrace
 from common.core import mode
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from common.core.op import REGISTRY
 from common.ops.create.creation import full_, made
 from common.ops.shape.cat import cat

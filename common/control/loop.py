@@ -10,7 +10,7 @@ carried is read back as rows, its intermediate values are on the tape (eager eng
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -19,7 +19,6 @@ from common.autograd.backward_pass import added
 from common.control.body import Body, Cotangents, as_tensors, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.ops.create.creation import full_, made

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.control.structures import Said, TreeSpec, equal_shapes
 from common.core.errors import ArgumentError, DTypeError, FormError
-from common.core.named_tuples import NamedTuple
 from common.core.tree import LEAF, MAPS, Structure
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.dtypes import bool_, default_float, int64
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim, same_shape
 from common.core.source_lines import locate
 from common.core.spec import Spec

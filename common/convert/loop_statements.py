@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.control.iterate import scan, while_loop
 from common.convert.if_statements import branch
@@ -26,7 +26,6 @@ from common.convert.name_states import (
 )
 from common.convert.written import Values, require_alone, run
 from common.core.dtypes import int64
-from common.core.named_tuples import NamedTuple
 from common.tensor.base import TensorBase
 
 

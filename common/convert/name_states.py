@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from common.control.structures import tensors
 from common.convert.written import BlockRun, Values, run
 from common.core import mode
 from common.core.errors import TraceError
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim
 from common.core.source_lines import locate, user_frame
 from common.core.tree import flatten, unflatten

@@ -7,10 +7,9 @@ itself, so that all who hold the tensor see it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import TraceError
-from common.core.named_tuples import NamedTuple
 from common.tensor.base import TensorBase
 
 Values = tuple[Any, ...]

@@ -19,12 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.core.dispatch import apply
 from common.core.dtypes import SUPPORTED, unsupported
 from common.core.int_arguments import lengths
-from common.core.named_tuples import NamedTuple
 from common.core.rule_code import OUTPUTS, Rule, generate_backward, generate_save, rule_parameters
 from common.core.sizes import Dim
 from common.core.spec import Spec

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from common.core import absent
-from common.core.named_tuples import NamedTuple
 
 Kind = TypeVar("Kind", bound=type)
 _KINDS: dict[str, Any] = {}

@@ -8,9 +8,7 @@ points and no entry. The choices are PyTorch's, except where the text says so.
 
 from __future__ import annotations
 
-from typing import Any
-
-from common.core.named_tuples import NamedTuple
+from typing import Any, NamedTuple
 
 INF, NAN = float("inf"), float("nan")
 LN2 = 0.6931471805599453

@@ -20,9 +20,7 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from itertools import compress, repeat
 from operator import call, itemgetter, not_
-from typing import TYPE_CHECKING, Any, ParamSpec
-
-from common.core.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 Effect = Callable[[], Any]
 _truth = partial(bool, True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core import pytrees
-from common.core.named_tuples import NamedTuple
 from common.core.pytrees import TreeDef
 from common.core.tree import LEAF, MAPS, NODES, Structure
 

@@ -6,11 +6,10 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import is_nested, shown
-from common.core.named_tuples import NamedTuple
 from common.core.size_tuples import Size
 
 Structure = Any

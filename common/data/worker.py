@@ -16,12 +16,11 @@ import traceback
 import warnings
 from collections.abc import Callable
 from multiprocessing import connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import WorkerError
-from common.core.named_tuples import NamedTuple
 from common.random import generator as random
 from common.runtime.thread_pool import set_num_threads
 

@@ -7,12 +7,11 @@ sums over all rows of what the same rows hold (benchmarks/backward_passes.py).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.loop_ir import Call, If, Let, Loop, Place, Run
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import BLOCK, LANES
 from common.evaluate.fused_lines import Program, argument, collected, is_costly
 from common.kernels.arrays import mapped_sums

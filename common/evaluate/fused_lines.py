@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.loop_ir import Call, Let
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
 from common.evaluate import reduction_kernels

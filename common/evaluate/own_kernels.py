@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.kernels.arrays import (
     distances,
     grid_samples,

@@ -22,13 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.literals import dtype_name
 from common.compiler.loop_ir import STEP, Let, Loop, Place, Store
-from common.core.named_tuples import NamedTuple
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
 from common.evaluate.layouts import FEW, WORTH, dense

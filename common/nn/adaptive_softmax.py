@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import members
-from common.core.named_tuples import NamedTuple
 from common.nn import functions as F
 from common.nn.containers import ModuleList, Sequential
 from common.nn.layers import Linear

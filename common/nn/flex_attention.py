@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
-from common.core.named_tuples import NamedTuple
 from common.ops import functional as F
 from common.ops.create.creation import arange
 from common.transforms.vmap import vmap

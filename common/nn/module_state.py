@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted as fitted

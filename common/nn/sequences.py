@@ -8,13 +8,12 @@ indices, which a trace holds and which have gradients.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from common.core.int_arguments import number
-from common.core.named_tuples import NamedTuple
 from common.nn import functions as F
 from common.tensor.arrays import refuse_copied_rows
 from common.tensor.base import TensorBase, wrap

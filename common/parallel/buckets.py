@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.parallel.addition_tree import Span, added, share_of, spans_within
 from common.parallel.ranks import Array, Ranks, Sending
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from common.parallel.ranks import Ranks
 
 POWERS = tuple(2**i for i in range(11))

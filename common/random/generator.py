@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from common.core.dtypes import default_changed, default_float, float64, int64, w
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths, shown
 from common.core.locks import make_lock
-from common.core.named_tuples import NamedTuple
 from common.core.op import REGISTRY, rules_changed
 from common.core.spec import numel
 from common.evaluate import specialise

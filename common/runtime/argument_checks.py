@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.runtime.table_words import SizeWord
 
 ARRAY, FLOAT, INT = 0, 1, 2

@@ -8,11 +8,10 @@ hundred.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.runtime import cpython_abi
 
 if TYPE_CHECKING:

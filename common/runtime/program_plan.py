@@ -10,11 +10,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.runtime.argument_checks import ARRAY, FLOAT, INT, ArgumentCheck
 from common.runtime.bound_program import GIVEN, Binding
 from common.runtime.cpython_abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word

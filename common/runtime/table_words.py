@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-
-from common.core.named_tuples import NamedTuple
 
 
 class SizeWord(NamedTuple):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.runtime import cpython_abi
 from common.runtime.apply_text import NODE, RECIPE, TENSOR
 from common.runtime.recall_text import LINE, PLAIN_CLASSES

@@ -9,12 +9,11 @@ from contextvars import ContextVar
 from functools import cache
 from itertools import count
 from operator import add
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from common.compiler.compile import load_native
-from common.core.named_tuples import NamedTuple
 from common.runtime import cpython_abi
 from common.runtime.apply_text import NODE, RECIPE, SAVES_ALL, TENSOR
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding

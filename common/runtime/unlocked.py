@@ -6,12 +6,12 @@ The function is that of `common.runtime.run_text`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from common.compiler.compile import load_native
-from common.core.plain_records import record
 from common.runtime import cpython_abi
 from common.runtime.bound_program import GIVEN, HELD, payload_address
 from common.runtime.call_text import builtin_source
@@ -20,7 +20,7 @@ from common.runtime.program_plan import ProgramPlan
 ALIGNMENT = 64
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class FreeProgram:
     """A program for code that calls it by address.
 

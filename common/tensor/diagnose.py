@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from common.core.errors import (
     file_error,
 )
 from common.core.int_arguments import is_nested, shown
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim
 from common.core.source_lines import is_user_file, locate, user_frame
 from common.tensor.base import TensorBase

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
-from common.core.named_tuples import NamedTuple
 from common.tensor import write_log
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node

@@ -6,13 +6,12 @@ knows the base whose memory it shows: a recorded write to it would be one to the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.tensor.write_log import writes_to
 

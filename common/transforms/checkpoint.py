@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from common.autograd.backward_pass import collect
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.core import mode
 from common.core.errors import GradientError
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import locate, user_frame, warn_user
 from common.core.tree import flatten, unflatten
 from common.random import generator as random

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.autograd import backward, forward_mode
 from common.core import mode
 from common.core.errors import CheckError, GradcheckError
-from common.core.named_tuples import NamedTuple
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import wrap
 

@@ -13,7 +13,7 @@ from functools import update_wrapper
 from itertools import count
 from sys import _getframe
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from common.core import mode
 from common.core.aliases import ABSENT
 from common.core.dtypes import SUPPORTED
 from common.core.members import give
-from common.core.named_tuples import NamedTuple
 from common.core.python_numbers import ends
 from common.core.source_lines import user_files, user_frame
 from common.evaluate import specialise as eager

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.dtypes import name_of
-from common.core.named_tuples import NamedTuple
 from common.core.polynomials import Guard
 from common.kernels.arrays import attention_blocks, convolutions, gemm
 from common.runtime import thread_pool

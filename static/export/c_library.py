@@ -9,12 +9,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError, CompileError
-from common.core.named_tuples import NamedTuple
 from static.export.c_driver import WORDS, CDriver, CParameter, driver_of
 from static.export.c_targets import WAYS, KernelTarget, objects_of, targets_of
 from static.export.compiled_call import compiled_call

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from common.compiler import compile as kernels
 from common.compiler import llvm_engine, llvm_library, software_fma
 from common.compiler.machine_functions import PREFIX
-from common.core.named_tuples import NamedTuple
 
 WAYS = "portable", "native", "baseline", "arm64"
 ARM64 = "aarch64-unknown-linux-gnu"

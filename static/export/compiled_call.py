@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from common.core.polynomials import Guard
 from common.core.tree import flatten
 from common.tensor.base import TensorBase

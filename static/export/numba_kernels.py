@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from common.compiler.python_text import FunctionText, text_of
 from common.compiler.registers import DTYPES
 from common.compiler.text_steps import literal
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from static.export import numba_library, numba_windows
 
 _INT64, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)

@@ -7,14 +7,13 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.registers import DTYPES
 from common.compiler.text_steps import type_name
 from common.core.errors import ArgumentError, file_error
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import BLOCK, LANES
 from static.export import copied_definitions
 from static.export.compiled_call import CompiledCall, compiled_call

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, count
 
-from common.core.plain_records import record
 from common.core.sizes import hint
 from static.graph.nodes import Graph, Node, Value
 
 Key = tuple[int, int]
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Life:
     """A value in memory: positions of its node, its last use, and all uses, those of views of it included."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.spec import Spec
 from static.graph import Source

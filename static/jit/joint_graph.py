@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.bounded import put_within
 from common.core.garbage import collecting_later
 from common.core.lazy import cached_property
-from common.core.named_tuples import NamedTuple
 from static.graph import Graph, Value
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.passes import Pass

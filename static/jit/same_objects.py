@@ -8,12 +8,11 @@ makes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.dispatch import apply
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim, resolve
 from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core import mode
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import Dim
 from common.core.tree import flatten, unflatten
 from common.nn.module import Module

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-from common.core.plain_records import field, record
 from static.lowering.ir.items import ArrayBuffer, Item, Sizes, sizes_key
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Group:
     """Items that run in one kernel, over one space.
 

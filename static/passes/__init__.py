@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import perf_counter
+from typing import NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from static.graph import Graph, Node, rebuild
 from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants

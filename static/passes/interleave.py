@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from functools import reduce
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.op import ADD
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec

@@ -7,9 +7,8 @@ forward half keeps, and which the backward half computes again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from static.graph.lifetimes import Key
 from static.graph.nodes import Graph, Node, Value, rebuild
 from static.graph.side_effects import acts

@@ -19,10 +19,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from common.core.errors import ArgumentError
 from common.core.garbage import collecting_now
-from common.core.named_tuples import NamedTuple
 from static.graph import Graph, Node, Value, rebuild
 from static.graph.lifetimes import Key, Life, computed_again, lives, nbytes, runs_alone, temporaries, usage
 from static.graph.minimum_cut import minimum_cut

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import hint, key, same, same_shape
 from common.core.spec import Spec
 from common.ops.shape.view import expand_, permute_, reshape_

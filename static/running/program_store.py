@@ -18,9 +18,10 @@ import hashlib
 import marshal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,10 +29,8 @@ from common.compiler import disk_cache as disk
 from common.compiler.compile import make_key
 from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import flushes
 from common.core.op import TRAITS, Op, Refusal
-from common.core.plain_records import names
 from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
@@ -275,7 +274,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         wrong, own = call.wrong_index, call.construct
         told = None if wrong is None else (wrong.extents, wrong.dims, wrong.wraps)
         kind = (
-            None if own is None else (type(own).__name__, *(_named(getattr(own, name), numbers) for name in names(own)))
+            None if own is None else (type(own).__name__, *(_named(getattr(own, f.name), numbers) for f in fields(own)))
         )
         regions = [(name, _written(region, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]

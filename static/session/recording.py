@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from common.core.dtypes import SUPPORTED
 from common.core.errors import DTypeError, GraphError, TraceError
-from common.core.named_tuples import NamedTuple
 from common.core.python_numbers import as_array
 from common.core.spec import Spec
 from common.core.switching import Effect

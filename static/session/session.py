@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from common.compiler.compile import checked
 from common.core import mode
 from common.core.bounded import put_within
 from common.core.errors import ArgumentError, SessionError
-from common.core.named_tuples import NamedTuple
 from common.core.pickling import Bound
 from common.core.switching import Change, Switched, Switching
 from common.core.tree import flatten

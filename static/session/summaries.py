@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
-from common.core.named_tuples import NamedTuple
 from common.core.tree import Node, register
 from common.tools.files.event_records import array
 from static.session.building import GraphKeys

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.dispatch import apply
-from common.core.named_tuples import NamedTuple
 from common.core.python_numbers import Number
 from common.core.sizes import resolve
 from common.core.tree import flatten

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from common.core import mode
 from common.core.dtypes import bool_, float64, int64
 from common.core.errors import ShapeError
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import locate, user_frame
 from common.core.spec import Spec, numel
 from common.tensor.base import TensorBase

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.autograd.backward_pass import backward_pass, collect
 from common.autograd.region import Recorded, captured_edges, pull
 from common.core import mode
 from common.core.errors import GradientError
 from common.core.locks import make_lock
-from common.core.named_tuples import NamedTuple
 from common.core.spec import Spec
 from common.tensor.base import TensorBase
 from common.tensor.node import Edge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.control.body import Body, payload_of
 from common.control.branches import Branches, BranchResults, Choice
@@ -11,7 +11,6 @@ from common.control.loop import LoopRun, Ran, Request
 from common.core import mode
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, TraceError
-from common.core.named_tuples import NamedTuple
 from common.core.python_numbers import Number
 from common.core.sizes import Dim
 from common.core.source_lines import locate, user_frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from common.api import typed
 from common.core import devices, dtypes
 from common.core.dtypes import result_dtype
 from common.core.errors import ArgumentError
-from common.core.named_tuples import NamedTuple
 from common.core.spec import Spec
 from common.tensor.arrays import known_dtype
 from common.tensor.base import TensorBase, spec_of

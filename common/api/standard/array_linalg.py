@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.api.standard.array_elementwise import promoted
 from common.api.standard.array_products import matmul, matrix_transpose, tensordot, vecdot
 from common.api.standard.array_reductions import reduced
-from common.core.named_tuples import NamedTuple
 from common.ops import functional
 from common.ops.linalg import linalg_namespace
 from common.tensor.arrays import known_dtype

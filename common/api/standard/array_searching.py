@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.api.standard.array_elementwise import promoted
 from common.core.errors import ArgumentError
 from common.core.int_arguments import normalize_dim
-from common.core.named_tuples import NamedTuple
 from common.ops import functional
 from common.tensor.create import operand
 

@@ -11,10 +11,10 @@ changes nothing, nor does multiplying by 1; so elements and rows that are missin
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.code_blocks import (
     WORD,

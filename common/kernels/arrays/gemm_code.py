@@ -10,11 +10,11 @@ same instructions, wherever it lies in a matrix, a batch or a tile.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
 from common.compiler import llvm_engine
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import DEEP
 from common.kernels.arrays.code_blocks import (
     WORD,

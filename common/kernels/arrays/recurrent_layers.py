@@ -26,11 +26,10 @@ from __future__ import annotations
 
 import textwrap
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
 
 __all__ = ["CELLS", "Cell", "backward_scratch", "backward_source", "forward_scratch", "forward_source"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from common.core.named_tuples import NamedTuple
 
 
 class Reducer(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from common.compiler.primitives import (
@@ -18,7 +20,6 @@ from common.compiler.primitives import (
     select,
     shl,
 )
-from common.core.named_tuples import NamedTuple
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.polynomial import at_least, at_most, horner
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from common.compiler.primitives import (
@@ -15,7 +17,6 @@ from common.compiler.primitives import (
     lshr,
     select,
 )
-from common.core.named_tuples import NamedTuple
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.exponential import FORMAT, exact_sum
 from common.kernels.math.polynomial import horner

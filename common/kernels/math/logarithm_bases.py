@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.compiler.primitives import Value, absolute, bits, dtype_of, from_bits, select
-from common.core.named_tuples import NamedTuple
 from common.kernels.math import coefficients as fitted
 from common.kernels.math.logarithm import at_borders, split_exponent, split_sum
 from common.kernels.math.polynomial import horner

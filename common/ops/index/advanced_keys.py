@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from common.core import mode
 from common.core.allocation import MOST_ROWS, refuse_endless
 from common.core.dtypes import bool_, int64, uint8
 from common.core.errors import IndexKindError, IndexRangeError, ShapeError
-from common.core.named_tuples import NamedTuple
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same
 from common.core.source_lines import warn_user

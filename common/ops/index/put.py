@@ -7,14 +7,13 @@ the same op in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.dispatch import Attrs, apply, known_attrs
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import normalize_dim
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
-from common.core.named_tuples import NamedTuple
 from common.core.return_types import returned
 from common.ops.index.advanced_keys import along
 from common.ops.index.written_values import of_dtype

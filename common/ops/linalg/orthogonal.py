@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, GradientError, ShapeError
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.return_types import returned
 from common.core.sizes import same

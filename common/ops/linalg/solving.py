@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from common.core.dispatch import called
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import flag, integer, integers
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.return_types import returned
 from common.core.sizes import same

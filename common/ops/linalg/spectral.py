@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.return_types import returned
 from common.core.sizes import same

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.dtypes import default_float, int32
-from common.core.named_tuples import NamedTuple
 from common.core.return_types import returned
 from common.kernels.math import float_parts as parts
 from common.ops._define import elementwise

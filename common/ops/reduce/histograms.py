@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer, is_whole_number
-from common.core.named_tuples import NamedTuple
 from common.core.return_types import returned
 from common.core.spec import numel
 from common.ops.create.creation import zeros

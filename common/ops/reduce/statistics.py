@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.aliases import accept_numpy_names
 from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
 from common.core.int_arguments import flag, normalize_dims
-from common.core.named_tuples import NamedTuple
 from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.core.return_types import returned

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 from common.core.errors import ArgumentError
 from common.core.lazy import cached_property
-from common.core.named_tuples import NamedTuple
 from common.core.op import REGISTRY
 
 #: Result of an item: its position in the picture, and which of its results it is.

@@ -15,8 +15,7 @@ N. Chakravarti: Active set algorithms for isotonic regression. Math. Programming
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from common.core.named_tuples import NamedTuple
+from typing import NamedTuple
 
 _SWEEPS = 12
 _SPACING, _BEND_SPACING = 18.0, 9.0

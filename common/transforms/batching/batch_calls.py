@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.autograd.function import Function
 from common.control.body import payload_of, tensor_of
@@ -12,7 +12,6 @@ from common.control.print_assert import show
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, NotDefinedError, ShapeError
 from common.core.int_arguments import shown
-from common.core.named_tuples import NamedTuple
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.core.tree import flatten, unflatten

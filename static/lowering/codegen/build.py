@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK
 from common.core.op import CHOOSE, EQUAL
-from common.core.plain_records import record
 from common.core.sizes import Dim
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
@@ -26,7 +26,7 @@ from static.lowering.ir.items import ONE_OF_ROW, Access, Const, Item, Operand, i
 from static.lowering.ir.kernel_memory import Scratch
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Built:
     """A kernel and what its slots and arguments are.
 

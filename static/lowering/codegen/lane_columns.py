@@ -7,10 +7,9 @@ lanes and blocks as the kernel of one thread does: the same additions in the sam
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.codegen.column_reductions import COLUMN_TILE, ColumnReductions

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store, replaced, text
 from common.core.op import REGISTRY
-from common.core.plain_records import field, record
 from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.codegen.loop_nest import Nest
@@ -58,7 +58,7 @@ _POLYNOMIALS = "common.kernels.math"
 _NAME, _BUFFER = re.compile(r"[a-z_]\w*"), re.compile(r"\bb\d+\b")
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Phases:
     """The statements of a row, each with the number of its loop: even ones go row by row, odd ones by vectors.
 

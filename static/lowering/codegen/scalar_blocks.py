@@ -17,13 +17,13 @@ they are done. So both are loops of their own, over a block whose values stay in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from common.compiler.loop_ir import Call, Let, Loop, Place, Repeat, Store, replaced
 from common.core.op import REGISTRY
-from common.core.plain_records import record
 
 BLOCK_ITERATIONS = 256
 MOST_KEPT = 8
@@ -32,7 +32,7 @@ MOST_KEPT = 8
 Statements = list[Any]
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Apart:
     """The statements of an iteration in three loops.
 

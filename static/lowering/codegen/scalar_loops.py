@@ -16,12 +16,12 @@ writes its own progress (`static.lowering.ir.control_steps.PROGRESS`)::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.compiler.loop_ir import Break, If, Kernel, Let, Place, Repeat, Store, replaced
-from common.core.plain_records import record
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
 from static.graph import Graph, Node
@@ -48,7 +48,7 @@ _SEVERAL = "several"
 """What stands in the place of a value that is carried in several registers."""
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ScalarLoop:
     """A loop as one kernel.
 

@@ -6,6 +6,7 @@ See `static.lowering.codegen.short_rows`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 from common.compiler.close_steps import CLOSE
 from common.core.numerics import LANES
 from common.core.op import CHOOSE, EQUAL
-from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint
 from common.kernels.arrays.reducers import REDUCERS, SUM
@@ -37,7 +37,7 @@ from static.lowering.ir.items import (
 )
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class WrittenOut:
     """A group with its columns written out.
 

@@ -8,8 +8,8 @@ x in place of the difference, and nothing is written. Arithmetic is strict, so c
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS

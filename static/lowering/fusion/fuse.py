@@ -11,12 +11,12 @@ how often memory is walked through. Every refusal is kept with its reason for ``
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
 from common.compiler.close_steps import CLOSE, NEAR
-from common.core.plain_records import record
 from common.core.sizes import hint
 from common.core.spec import numel
 from common.runtime.call_text import MAX_BUFFERS
@@ -293,7 +293,7 @@ class _Floor:
         return lowest
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Tally:
     """Counts of a group, by which two groups can be compared without going through their items.
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.spec import numel
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.mapped_sums import IN_LANES

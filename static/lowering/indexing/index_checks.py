@@ -6,11 +6,10 @@ So nothing is read or written outside, and these loops cannot fail. Equal checks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.core.op import NativeCall
 from common.core.shapes import contiguous_strides
 from common.core.spec import Spec, numel

@@ -11,11 +11,10 @@ may be a cheap function of slices, as differences in a stencil are: then the sli
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.core.sizes import same, same_shape
 from common.ops.shape.view import reshape_
 from static.graph import Node, Value

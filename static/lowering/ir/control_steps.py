@@ -6,9 +6,9 @@ Positions are those among the slots of a call, sizes are indices of the sizes of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from common.core.plain_records import record
 from common.core.polynomials import Atom
 from common.core.spec import numel
 from static.graph import Node, Value
@@ -25,7 +25,7 @@ Index = Callable[[Any], int]
 """Gives the index of a size."""
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Act:
     """A decision, or something that Python is called for.
 
@@ -41,7 +41,7 @@ class Act:
     results: list[tuple[str, list[int]]]
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class SwitchStep:
     """Branches.
 
@@ -55,7 +55,7 @@ class SwitchStep:
     results: int
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class LoopStep:
     """A loop.
 

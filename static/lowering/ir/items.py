@@ -8,13 +8,12 @@ adds no guard. Literal sizes of 1 do not count as dimensions here.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.named_tuples import NamedTuple
 from common.core.numerics import LANES
-from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, key, same
 from common.core.spec import numel
@@ -56,7 +55,7 @@ def sizes_key(shape: Sizes) -> tuple[Any, ...]:
     return tuple(size_key(n) for n in shape)
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ArrayBuffer:
     """One C-contiguous array of the program.
 
@@ -87,7 +86,7 @@ class ArrayBuffer:
         return owner
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Const:
     """A number as an operand: a literal, or a size that becomes an argument of the kernel.
 
@@ -117,7 +116,7 @@ class Jump(NamedTuple):
     distance: Any
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Access:
     """Where the elements of an operand lie.
 
@@ -151,7 +150,7 @@ class Access:
         return bool(self.within) or self.jump is not None
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Operand:
     """An operand in the dtype in which its consumer computes."""
 
@@ -177,7 +176,7 @@ class AtIndex(NamedTuple):
     further: tuple[tuple[Any, Any], ...] = ()
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Item:
     """One unit of work.
 
@@ -275,7 +274,7 @@ class Item:
         return self.kind == "native" and self.node.op is not None and self.node.op.kind in ("control", "act")
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Layout:
     """A value that is not computed, as a place in a buffer (or a number): what views make."""
 

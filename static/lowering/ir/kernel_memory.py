@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import BLOCK, LANES
-from common.core.plain_records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class ColumnScratch:
         return levels * LANES * min(columns, self.tile or columns) * self.itemsize
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Scratch:
     """Temporary memory of one kernel: bytes, which may be a Dim or known only when sizes are; None for regions."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.core.named_tuples import NamedTuple
+from typing import NamedTuple
 
 
 class CompileOptions(NamedTuple):

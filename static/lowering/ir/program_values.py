@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from common.core.errors import CompileError
-from common.core.plain_records import field, record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import same
 from common.core.spec import numel
@@ -28,7 +28,7 @@ from static.lowering.ir.items import (
 )
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Work:
     """The items of a program and where its results go.
 

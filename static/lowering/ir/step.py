@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from common.core.plain_records import field, record
 from common.kernels.arrays.coordinates import WrongIndex
 from static.lowering.groups import Group
 from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import Scratch
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Step:
     """One kernel call of a program.
 

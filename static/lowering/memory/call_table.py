@@ -8,11 +8,11 @@ made of, so it can be stored (`static.running.program_store`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from common.core.plain_records import field, record
 from common.core.polynomials import Atom, evaluate
 from common.core.sizes import Dim, hint
 from common.core.spec import numel
@@ -33,7 +33,7 @@ GENERATED = "k_"
 """How the names of kernels begin that are made for one program; all others are ready-made."""
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class TableArgument:
     """An input or an output.
 
@@ -52,7 +52,7 @@ class TableArgument:
     over: int | None = None
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class TableEntry:
     """One kernel call, or control flow, or an act.
 
@@ -108,7 +108,7 @@ class TableEntry:
         return not self.source or len(self.errors) > 1
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Temporary:
     """Memory that a program needs between two of its steps.
 
@@ -128,7 +128,7 @@ class Temporary:
     block: int | None = None
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Frame:
     """The size-independent part of a plan.
 

@@ -10,13 +10,13 @@ windows of one buffer, and an item without a kernel of its own joins them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from common.core.dtypes import number_spec, operand_dtypes
 from common.core.op import REGISTRY
-from common.core.plain_records import record
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, same_shape
 from common.kernels.arrays.reducers import SUM
@@ -61,7 +61,7 @@ NESTED = 8
 """Operations that are divided because one that reads them is."""
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Parts:
     """A value in parts along a dimension.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from common.core.plain_records import field, record
 from common.core.polynomials import Atom
 from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep
 from static.lowering.ir.kernel_memory import ColumnScratch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from static.lowering.memory.call_table import Frame, TableEntry
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class RegionMemory:
     """Memory of one step with regions.
 
@@ -34,7 +34,7 @@ class RegionMemory:
     first: int = 0
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class MemoryLayout:
     """A program for concrete sizes.
 

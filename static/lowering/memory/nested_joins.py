@@ -8,9 +8,8 @@ there. So are the blocks of a matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from common.core.op import NativeCall
 from common.core.shapes import contiguous_strides
 from common.core.sizes import same

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from common.core.named_tuples import NamedTuple
 from static.lowering.ir.items import ArrayBuffer
 
 if TYPE_CHECKING:
