@@ -9,8 +9,6 @@ from typing import Any, Self
 from common.core import mode
 from common.core.errors import ArgumentError, IndexRangeError
 from common.core.int_arguments import integer
-from common.core.members import give
-from common.methods import asking
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
 from common.nn.where import name_module
@@ -18,20 +16,6 @@ from common.tensor.base import TensorBase
 
 #: The general call of a module; `Sequential` skips most of it between its modules.
 call = Module.__call__
-
-
-@asking.when_begun
-def _modules_ask() -> None:
-    """Let the library's own modules ask as functions do: PyTorch's call these functions."""
-    called: Any = asking.called
-
-    def call_asking(self: Module, *args: Any, **kwargs: Any) -> Any:
-        home = type(self).forward.__module__
-        if not home.startswith("common.nn.") or home == __name__:
-            return call(self, *args, **kwargs)
-        return called(call, call, (self, *args), kwargs)
-
-    give(Module, {"__call__": call_asking})
 
 
 class _InOrder(Module):

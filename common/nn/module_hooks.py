@@ -17,6 +17,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, GradientError, RegistrationError
 from common.core.pickling import FunctionHolder
 from common.core.tree import flatten, unflatten
+from common.methods import asking
 from common.tensor.base import TensorBase
 from common.tensor.hook_handles import Hook, HookTable, RemovableHandle
 
@@ -221,6 +222,11 @@ def as_registered(kind: str, module: Any, name: str, value: Any) -> Any:
 # ------------------------------------------------------------------ a call
 
 
+@asking.when_begun
+def _every_call_comes_here() -> None:
+    of_all.used = True
+
+
 def call_with_hooks(module: Any, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a module's `forward` between its hooks and those of all modules."""
     own = own or ModuleHooks()
@@ -230,7 +236,7 @@ def call_with_hooks(module: Any, own: ModuleHooks | None, args: tuple[Any, ...],
         args, kwargs = _before(module, own, args, kwargs)
         behind = _Behind(module, own)
         args = behind.enter(args)
-        y = module.forward(*args, **kwargs)
+        y = _forward(module, args, kwargs)
         for hooks in (of_all, own):
             for i, hook in list(hooks.forward.items()):
                 called.add(i)
@@ -244,6 +250,16 @@ def call_with_hooks(module: Any, own: ModuleHooks | None, args: tuple[Any, ...],
                 if i in hooks.always and i not in called:
                     (hook(module, args, kwargs, y) if i in hooks.keywords else hook(module, args, y))
         raise
+
+
+def _forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `forward` gives; the library's own modules ask as functions do, since PyTorch's call these functions."""
+    forward = type(module).forward
+    home = forward.__module__
+    own = home.startswith("common.nn.") and home != "common.nn.containers" and "forward" not in vars(module)
+    if asking.called is None or not own:
+        return module.forward(*args, **kwargs)
+    return asking.called(forward, forward, (module, *args), kwargs)
 
 
 def _before(module: Any, own: ModuleHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -261,3 +261,26 @@ def a_pickle_keeps_class_and_attributes(tw):
     assert type(y) is Kept
     assert y.note == "n"
     return y
+
+
+def modules_keep_the_class(tw):
+    x = tw.ones(2, 3).as_subclass(_plain(tw))
+    nn = tw.nn
+
+    class Mine(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4))
+
+        def forward(self, x):
+            return self.inner(x) * 2
+
+    model = Mine()
+    seen = []
+    model.inner[1].register_forward_hook(lambda module, given, result: seen.append(type(result)))
+    y = model(x)
+    assert type(y) is type(x)
+    assert seen == [type(x)]
+    assert type(nn.Conv1d(3, 1, 1)(tw.ones(1, 3, 2).as_subclass(type(x)))) is type(x)
+    y.sum().backward()
+    assert type(model.inner[0].weight.grad) is tw.Tensor
