@@ -181,6 +181,21 @@ def open_places(package: str) -> None:
             setattr(module, name, boundary.published(there))
 
 
+class _OnDemand(ModuleType):
+    """A module whose classes are loaded one by one, and all of them when a program looks them up in its `__dict__`."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        space = _names_of(self)
+        for name in space["__all__"]:
+            if name not in space:
+                getattr(self, name)
+        return space
+
+
+_names_of: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+
+
 def publish(
     module: str,
     objects: Mapping[str, Any] | None = None,
@@ -221,4 +236,6 @@ def publish(
     boundary.close(module)
     space.setdefault("__dir__", lambda: sorted({*space, *space.get("__all__", ()), *late}))
     getattr_of_module: Callable[[str], Any] = space.setdefault("__getattr__", module_getattr)
+    if classes is not None:
+        sys.modules[module].__class__ = _OnDemand
     return getattr_of_module

@@ -56,6 +56,16 @@ def test_star_imports_and_submodules_are_there():
     assert run(STARS).split() == ["True", "clip_grad_norm_", "zeros_", "True", "StepLR", "True"]
 
 
+LOOKED_UP = """
+import static, static.optim
+print(static.optim.__dict__["Adam"].__name__, "Linear" in vars(static.nn), vars(static.nn)["ReLU"] is static.nn.ReLU)
+"""
+
+
+def test_a_modules_dictionary_has_all_of_its_classes():
+    assert run(LOOKED_UP).split() == ["Adam", "True", "True"]
+
+
 INSIDE = """
 import static
 from common.core.errors import TwingradError
