@@ -184,7 +184,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (_OWN_FILES, "PyTorchFile*"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("nothing takes over what runs below the public functions; a class's __torch_function__ takes functions over, and "
-     "overrides.TorchFunctionMode does", "TorchDispatchMode _make_wrapper_subclass"),
+     "overrides.TorchFunctionMode does", "TorchDispatchMode"),
     ("{tw}.compile gives a module that is called as before; keep the module itself for its attributes",
      "OptimizedModule"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",

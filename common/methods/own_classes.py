@@ -65,7 +65,14 @@ def as_subclass(self: TensorBase, cls: type) -> Any:
 
 
 def make_subclass(cls: type, data: TensorBase, require_grad: bool = False) -> Any:
-    """A leaf of a program's own class over the memory of `data`."""
+    """A leaf of a program's own class over the memory of `data`.
+
+    Raises
+    ------
+    ArgumentError : `data` is no tensor, or `cls` no subclass of `Tensor`.
+    """
+    if not isinstance(data, TensorBase):
+        raise ArgumentError(f"_make_subclass(): data must be a Tensor, not {type(data).__name__}")
     made = as_subclass(data.detach(), cls)
     return made.requires_grad_() if require_grad else made
 

@@ -31,6 +31,10 @@ SMOOTH = [
 ]
 
 
+#: Points of an op at which a machine's LAPACK decides by its rounding: a matrix of ones has rank 1.
+ROUNDED = {("qr", "ones"), ("svd", "ones")}
+
+
 def cases_of(op):
     """Operands and attributes of an op."""
     rng = np.random.default_rng(0)
@@ -68,7 +72,7 @@ def test_tangents_are_finite_where_gradients_are(name):
     op = REGISTRY[name]
     for point, moving, operands, attrs in at_points(op):
         f, xs = of(op, operands, attrs, moving), [dynamic.tensor(operands[i]) for i in moving]
-        if not f(*xs):
+        if (name, point) in ROUNDED or not f(*xs):
             continue
         y, pull = dynamic.func.vjp(f, *xs)
         down = pull(tuple(dynamic.ones_like(part) for part in y))
