@@ -109,24 +109,26 @@ def _answer(engine: str, to_torch: bool) -> None:
 
 def _of_torch() -> dict[str, ModuleType]:
     """PyTorch's modules, of whichever engine, and those that have been loaded with them in view."""
-    new = {name: module for name, module in sys.modules.items() if name not in _before and module is not None}
+    tops = {name: name.partition(".")[0] for name in sys.modules}
+    new = {
+        name: x for name, x in sys.modules.items() if name not in _before and x is not None and tops[name] not in _OWN
+    }
     asking = {name for name, module in new.items() if _asks(module)}
-    tops = {*PLACES, *(name.partition(".")[0] for name in asking)} - _SHARED
+    found = {*PLACES, *(tops[name] for name in asking)} - _SHARED
     while True:
-        more = {name.partition(".")[0] for name, module in new.items() if _has_of(module, tops | _OWN)} - _SHARED - tops
+        others = {name: module for name, module in new.items() if tops[name] not in found | _SHARED}
+        more = {tops[name] for name, module in others.items() if _has_of(module, found | _OWN)}
         if not more:
             break
-        tops |= more
+        found |= more
     machine_code = tuple(EXTENSION_SUFFIXES)  # is loaded once per process
-    found = {name: module for name, module in new.items() if name in asking or name.partition(".")[0] in tops}
-    own = {name: x for name, x in found.items() if not (getattr(x, "__file__", None) or "").endswith(machine_code)}
-    return own | {name: module for name, module in sys.modules.items() if name.partition(".")[0] in PLACES}
+    using = {name: module for name, module in new.items() if name in asking or tops[name] in found}
+    own = {name: x for name, x in using.items() if not (getattr(x, "__file__", None) or "").endswith(machine_code)}
+    return own | {name: module for name, module in sys.modules.items() if tops[name] in PLACES}
 
 
 def _asks(module: ModuleType) -> bool:
     """Whether a module's text imports torch, somewhere in it."""
-    if module.__name__.partition(".")[0] in _OWN:
-        return False
     file = Path(getattr(module, "__file__", None) or "")
     return file.suffix == ".py" and file.is_file() and _IMPORT.search(file.read_bytes()) is not None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Self
 
+from common.core.errors import NotDefinedError
 from common.methods.own_classes import asking_method, methods_that_do_not_ask
 from common.methods.torch_function import ask, in_thread
 from common.tensor.base import Tensor
@@ -26,8 +27,12 @@ class TorchFunctionMode:
         func : a public function, or a method of `Tensor`.
         types : classes of the arguments that take functions over.
         args, kwargs : its arguments.
+
+        Raises
+        ------
+        NotDefinedError : a subclass has not defined it.
         """
-        raise NotImplementedError
+        raise NotDefinedError(f"{type(self).__name__} has to define __torch_function__")
 
     def __enter__(self) -> Self:
         """Begin the block."""

@@ -284,3 +284,11 @@ def modules_keep_the_class(tw):
     assert type(nn.Conv1d(3, 1, 1)(tw.ones(1, 3, 2).as_subclass(type(x)))) is type(x)
     y.sum().backward()
     assert type(model.inner[0].weight.grad) is tw.Tensor
+
+
+def a_mode_without_its_function_is_refused(tw):
+    from importlib import import_module
+
+    overrides = import_module(f"{tw.__name__}.overrides")
+    with pytest.raises(NotImplementedError), overrides.TorchFunctionMode():
+        tw.ones(1)
