@@ -161,6 +161,17 @@ def require_writable(x: Any, name: str) -> None:
         path_of(x, name)
 
 
+def stands_alone(x: Any) -> bool:
+    """Whether a write with history concerns this tensor only: it has no views, is none, and is no leaf that learns."""
+    return getattr(x, "_family", None) is None and not (x._requires_grad and x.grad_fn is None)
+
+
+def follow(x: Any, value: Any) -> None:
+    """Give a tensor the place of `value` on the tape, where one of them has one."""
+    if x.grad_fn is not None or value._requires_grad:
+        _move(x, value.grad_fn, value.output_nr, value._requires_grad)
+
+
 def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     """After a write: give a tensor, and so its base and all views of that, the place of `value` on the tape.
 
@@ -199,8 +210,8 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
         else:
             if trace is not None:
                 trace.set_elements(x, value)
-            if with_history and not (x.grad_fn is None and not value.requires_grad):
-                _move(x, value.grad_fn, value.output_nr, value.requires_grad)
+            if with_history:
+                follow(x, value)
         if family is not None:
             _regenerate(family, base, trace, with_history)
 

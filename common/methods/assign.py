@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.view_histories import ONE_VALUE, overlap, rebind, repeats, require_writable
+from common.autograd.view_histories import ONE_VALUE, follow, overlap, rebind, repeats, require_writable, stands_alone
 from common.core import mode
 from common.core.errors import DTypeError, GradientError, ShapeError
 from common.core.op import REGISTRY
@@ -37,17 +37,19 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if mode.inference_seen:
         refuse_write(self, name)
     recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
-    if not mode.tracing and part is None and not (recording and (value.requires_grad or is_recorded(self))):
+    with_history = recording and (value._requires_grad or is_recorded(self))
+    if not mode.tracing and part is None and not (with_history and not stands_alone(self)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
             _put(self, x, y, name in ONE_VALUE)
             log_write(x, *user_frame(2))
+            if with_history:
+                follow(self, value)
             return self
     if recording:
         require_unprotected(self, name)
     require_fitting(self, value, name)
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
-    with_history = recording and (value.requires_grad or is_recorded(self))
     if with_history:
         require_writable(self, name)
     if mode.current_trace() is None:

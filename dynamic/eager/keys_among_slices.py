@@ -17,7 +17,7 @@ from dynamic.eager.remembered import Memory
 from dynamic.eager.writing_kernels import Ways, free
 
 _LIMIT = 4096
-_memory = Memory()
+_memory, _new_values = Memory(), Memory()
 #: Names of keys, by what they have between tensors; and such keys by their names.
 _patterns: dict[Any, str] = {}
 _keys: dict[str, tuple[Any, ...]] = {}
@@ -45,13 +45,30 @@ def at(x: Tensor, key: tuple[Any, ...]) -> Any:
 def write_at(x: Tensor, key: Any, value: Any) -> bool:
     """``x[key] = value`` straight to the memory, not logged; whether that was done."""
     array = free(x)
-    if array is None or (found := _apart(key if type(key) is tuple else (key,))) is None:
+    if array is None or (found := _of_write(key, value)) is None:
         return False
+    tensors, pattern = found
+    return bool(_writes.wrote(array, (x,), (tensors, value, pattern), {}))
+
+
+def written(x: Tensor, key: Any, value: Any) -> Any:
+    """`x` with a value at what a key selects, by a line that is remembered; NotImplemented where there is none."""
+    if (found := _of_write(key, value)) is None:
+        return NotImplemented
+    tensors, pattern = found
+    arguments = x, tensors, value, pattern
+    y = eager.recalled(_new_values, *arguments)
+    return _new_values.meet(arguments, _written) if y is None else y
+
+
+def _of_write(key: Any, value: Any) -> tuple[tuple[Tensor, ...], str] | None:
+    """The tensors of a key and the name of what stands between them; None if what is done depends on more."""
+    if (found := _apart(key if type(key) is tuple else (key,))) is None:
+        return None
     if type(value) is Tensor and value.payload.shape and any(z.payload.dtype == bool for z in found[0]):
-        return False  # its shape may be that of the elements where the mask holds, which varies
-    if (pattern := _name(found[1])) is None:
-        return False
-    return bool(_writes.wrote(array, (x,), (tuple(found[0]), value, pattern), {}))
+        return None  # its shape may be that of the elements where the mask holds, which varies
+    pattern = _name(found[1])
+    return None if pattern is None else (tuple(found[0]), pattern)
 
 
 def _learnt(function: Any, operands: Any, options: Any, array: Any) -> Any:
@@ -125,4 +142,4 @@ def _at_mask(x: Any, key: tuple[Any, ...], mask: Any, place: int) -> Any:
     return index_get(part, [wrap(positions(mask)[0])], dim)
 
 
-__all__ = ["at", "write_at"]
+__all__ = ["at", "write_at", "written"]

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.view_histories import note_history, write_recipe
+from common.autograd.view_histories import note_history, stands_alone, write_recipe
 from common.core import mode
 from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
 from common.evaluate.specialise import Recipe
+from common.methods.assign import assign
+from common.methods.in_place import has_history
 from common.methods.setitem import setitem
 from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
@@ -111,6 +113,11 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
             alone = type(key) is Tensor or {*map(type, key)} == {Tensor}
             if (alone and _is_written_at(self, x, key, value)) or keys_among_slices().write_at(self, key, value):
                 return log_write(x, *user_frame(2))
+            if _grad_enabled() and stands_alone(self) and has_history(self, value):
+                y = keys_among_slices().written(self, key, value)
+                if y is not NotImplemented:
+                    assign(self, y, "index_put")
+                    return None
         return general(self, key, value)
     recorded, edge = is_recorded(self), None
     if isinstance(value, TensorBase):
