@@ -102,7 +102,8 @@ def on_arrays(
 ) -> tuple[Call | None, Call] | None:
     """A kernel that is a function of arrays, called with them: no way through memory addresses; None for others.
 
-    Small matrices have a builtin that calls the library without Python, and leaves what goes wrong to the function.
+    Small matrices, and whatever else has native source, have a builtin without Python, which leaves what goes wrong to
+    the function.
     """
     if len(calls) != 1 or not host_kernels.is_host(call := calls[0]) or call.buffers:
         return None
@@ -117,7 +118,7 @@ def on_arrays(
         return results[0] if len(results) == 1 else tuple(results)
 
     native = host_kernels.parse(call.source).native
-    small = bool(native) and forms[0][0][-1] <= import_module(native).MOST
+    small = bool(native) and max(forms[0][0][-1:], default=1) <= import_module(native).MOST
     builtin = in_a_row(calls, forms, outs) if small else None
     if builtin is None:
         return None, run

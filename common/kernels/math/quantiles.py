@@ -67,38 +67,8 @@ def beta_quantile_by_b(a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarra
     return np.where((x > 0) & (rest > 0), x * rest * slope / b, 0)
 
 
-SURE = 1e-6
-"""A distance between probabilities that no rounding reaches, SciPy's included."""
-SMALL_RATE = 12.0
-"""The largest rate whose probabilities are added up."""
-
-
 def poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """The smallest count up to which the Poisson distribution has at least the probability u.
-
-    Probabilities are added up where a rate is small and u is not next to one of their sums; else SciPy searches.
-    """
-    rate, u = np.broadcast_arrays(rate, u)
-    counts = np.full(rate.size, -1.0)
-    r, goal = rate.ravel(), u.ravel()
-    at = np.flatnonzero((r > 0) & (r <= SMALL_RATE) & (goal > SURE) & (goal < 1 - SURE))
-    r, goal = r[at], goal[at]
-    below, p, k = np.zeros(at.size), np.exp(-r), 0
-    total = p
-    while at.size:
-        after = total - goal
-        counts[at[(after > SURE) & (goal - below > SURE)]] = k
-        left = np.flatnonzero(after < 0)
-        at, r, goal, below, k = at[left], r[left], goal[left], total[left], k + 1
-        p = p[left] * r / k
-        total = below + p
-    left = np.flatnonzero(counts < 0)
-    counts[left] = searched_poisson_quantile(rate.ravel()[left], u.ravel()[left])
-    return counts.reshape(rate.shape)
-
-
-def searched_poisson_quantile(rate: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """`poisson_quantile` by SciPy's search."""
+    """The smallest count up to which the Poisson distribution has at least the probability u."""
     from scipy.special import pdtr, pdtrik
 
     counts = np.ceil(np.nan_to_num(pdtrik(u, rate)))

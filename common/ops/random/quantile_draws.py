@@ -15,6 +15,7 @@ from common.ops.math.transcendental import exp, log, log1p
 from common.ops.special.by_scipy import scipys
 
 BY_QUANTILES = "common.kernels.math.quantiles", "drawn"
+COUNTED = "common.kernels.math.counted_draws"
 STEP = 5e-3
 """Of the differences, relative."""
 
@@ -96,11 +97,12 @@ beta_quantile: Op = scipys(
         "beta_quantile_by_a, beta_quantile_by_b of (a, b, u).",
 )  # fmt: skip
 poisson_quantile: Op = scipys(
-    "poisson_quantile", ("rate", "u"), (None, None), positive, _uniform, by=BY_QUANTILES,
+    "poisson_quantile", ("rate", "u"), (None, None), positive, _uniform, by=BY_QUANTILES, written=COUNTED,
     doc="The smallest count up to which the Poisson distribution has at least the probability u. No derivative.",
 )  # fmt: skip
 binomial_quantile: Op = scipys(
     "binomial_quantile", ("n", "p", "u"), (None, None, None), _counts, _uniform, _uniform, by=BY_QUANTILES,
+    written=COUNTED,
     doc="The smallest count up to which the binomial distribution has at least the probability u. No derivative.",
 )  # fmt: skip
 von_mises_draw: Op = scipys(

@@ -50,7 +50,7 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
 def scipys(
     name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "",
     by: tuple[str, str] = BY_SCIPY, narrow: Callable[..., Any] | None = None,
-    within: Callable[..., Any] | None = None, limit: float = LIMIT, doc: str,
+    within: Callable[..., Any] | None = None, limit: float = LIMIT, written: str = "", doc: str,
 ) -> Op:  # fmt: skip
     """Define an op of operands of one shape by a function of `scipy.special`.
 
@@ -61,6 +61,7 @@ def scipys(
     by : module and name of what computes it; its last argument is the name.
     narrow : a scalar definition of results of float32.
     within : the same definition where the last operand is up to `limit`, for blocks that have no others.
+    written : the module that writes native source for the usual case.
     """
     (module, computing), called = by, function or name
     if narrow is not None:
@@ -71,7 +72,7 @@ def scipys(
             if within is not None:
                 return in_blocks(f"{name}_of_float32", f"{name}_within", specs, limit)
             return one_by_one(f"{name}_of_float32", specs[0])
-        return [host_call(module, computing, specs, outs, [called])]
+        return [host_call(module, computing, specs, outs, [called], written)]
 
     def oracle(*arrays: np.ndarray) -> np.ndarray:
         if narrow is not None and arrays[0].dtype == float32:
