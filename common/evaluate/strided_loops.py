@@ -58,13 +58,23 @@ class Reading(NamedTuple):
         self, loop: Callable[..., Any], dtypes: Sequence[np.dtype], shape: tuple[int, ...], out_dtype: np.dtype
     ) -> Callable[..., np.ndarray]:
         """The kernel on operands that lie so."""
+        write = self.writing(loop, dtypes)
+
+        def on(*arrays: np.ndarray) -> np.ndarray:
+            out = np.empty(shape, out_dtype)
+            write(out, *arrays)
+            return out
+
+        return on
+
+    def writing(self, loop: Callable[..., Any], dtypes: Sequence[np.dtype]) -> Callable[..., None]:
+        """``write(out, *arrays)``: the kernel on operands, and a result, that lie so."""
         turned = [d for k, d in zip(self.letters, dtypes, strict=True) if k == "t"]
         ends = np.cumsum([_TILE * d.itemsize for d in turned]).tolist()
         places = [(slice(e - _TILE * d.itemsize, e), d) for e, d in zip(ends, turned, strict=True)]
         copied, ints = self.copied if any(self.copied) else None, self.ints
 
-        def on(*arrays: np.ndarray) -> np.ndarray:
-            out = np.empty(shape, out_dtype)
+        def write(out: np.ndarray, *arrays: np.ndarray) -> None:
             if copied is not None:
                 arrays = tuple([dense(x) if c else x for x, c in zip(arrays, copied, strict=True)])
             if not places:
@@ -72,28 +82,33 @@ class Reading(NamedTuple):
             else:
                 held = kernels.scratch(ends[-1])
                 loop(*arrays, out, *[held[part].view(d) for part, d in places], *ints)
-            return out
 
-        return on
+        return write
 
 
-def reading(arrays: Sequence[Any], shape: tuple[int, ...]) -> Reading | None:
-    """How a loop over `shape` reads operands that broadcast to it; None where copies in order serve as well."""
+def reading(arrays: Sequence[Any], shape: tuple[int, ...], out: Any = None) -> Reading | None:
+    """How a loop over `shape` reads operands that broadcast to it; None where copies in order serve as well.
+
+    Parameters
+    ----------
+    out : where it writes, whose last dimension is in order; in order by default.
+    """
     if prod(shape) < WORTH or not all(type(x) is np.ndarray for x in arrays):
         return None
     layouts = tuple([(x.shape, x.strides, x.itemsize if x.flags.aligned else 0) for x in arrays])
-    return _reading(layouts, shape)
+    to = contiguous_strides(shape) if out is None else _steps(shape, out.strides, out.itemsize, shape)
+    return None if to is None else _reading(layouts, shape, to)
 
 
 @lru_cache(maxsize=_LIMIT)
-def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...]) -> Reading | None:
+def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...], to: tuple[int, ...]) -> Reading | None:
     steps: list[Any] = [_steps(own, strides, size, shape) for own, strides, size in layouts]
     copied = [s is None for s in steps]
     while True:
         for i, (own, *_) in enumerate(layouts):
             steps[i] = _steps(own, contiguous_strides(own), 1, shape) if steps[i] is None else steps[i]
-        lengths, *merged = merge_dims(shape, *steps, contiguous_strides(shape))
-        if not lengths or lengths[-1] < LONG:
+        lengths, *merged = merge_dims(shape, *steps, to)
+        if not lengths or lengths[-1] < LONG or merged[-1][-1] != 1:
             return None
         across = [d.index(1) if d[-1] not in (0, 1) and 1 in d and lengths[d.index(1)] >= FEW else None
                   for d in merged[:-1]]  # fmt: skip
@@ -132,16 +147,17 @@ def source(
     out_dtype: np.dtype,
     letters: str,
     known: Mapping[str, list[Let]] = MappingProxyType({}),
+    apart: bool = True,
 ) -> str:
     """Kernel source of a loop whose body computes ``t0``, ... of elements ``x0``, ...; the last one is the result.
 
-    Buffers are the operands, the result, and a tile for each turned operand; args those of `reading`. `known` as in
-    `common.evaluate.kernels.loop_source`.
+    Buffers are the operands, the result, and a tile for each turned operand; args those of `reading`. `known` and
+    `apart` as in `common.evaluate.kernels.loop_source`.
     """
     count, own = len(letters), "{} = args[6 + n3 + {} * (n3 + 2) + {}]".format
     tiles = {i: f"b{count + 1 + j}" for j, i in enumerate(i for i, k in enumerate(letters) if k == "t")}
     kinds, every = [*dtypes, out_dtype, *(dtypes[i] for i in tiles)], [*range(count + 1)]
-    lines = ["wide(1, True)", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
+    lines = [f"wide(1, {apart})", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
     lines += [f"n{i} = args[{i}]" for i in range(6)]
     lines += [*[own(f"d{i}", i, "n3") for i in every], *[own(f"e{i}", i, "n3 + 1") for i in tiles]]
 

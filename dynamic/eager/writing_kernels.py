@@ -38,6 +38,7 @@ from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write, native_log, read_first
 from dynamic.eager.remembered import KINDS, OFTEN
+from dynamic.eager.row_writes import RowWays
 
 _LIMIT = 256
 _ndarray = np.ndarray
@@ -244,6 +245,7 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
     general = boundary.guarded(getattr(TensorBase, operator or name), name)
     ways = Ways(function, lambda *given: _learnt(*given))
     calls, tuples = ways.calls, ways.tuples
+    rows = RowWays(function)
 
     def wide(x: np.ndarray, self: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if not ways.wrote(x, (self,), others, options):
@@ -256,7 +258,10 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
         """The commonest operands: none, one tensor with memory of its own, or one or two numbers."""
         x = write(self)
         if x is None and (x := free(self)) is None:
-            return general(self, *others, **options)
+            if options or not rows.wrote(self, others):
+                return general(self, *others, **options)
+            _log(self.payload, _getframe(1))
+            return self
         if not options and (given := len(others)) < 3:
             found = z = None
             if not others:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from common.compiler.host_kernels import is_host
 from common.core import mode
 from common.core.dispatch import Attrs
 from common.core.op import Op
+from common.core.shapes import overlapping
 from common.core.spec import Spec
-from common.evaluate import kernels
+from common.evaluate import kernels, strided_loops
 from common.evaluate.fused_lines import DelayedOp, expressions
 from common.evaluate.kernels import compiled
 from common.evaluate.kinds import number
@@ -110,15 +111,28 @@ def _result_over(line: OpLine, result: Any) -> Any:
     return over
 
 
-def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
-    """The steps of a line as one kernel that writes to its first operand, or to an array of the form of `out`.
+class _Program(NamedTuple):
+    """The steps of a line as one program: op and operands of each step, and what is read.
+
+    Attributes
+    ----------
+    shapes, dtypes : of the line's tensors, and of the constants behind them.
+    """
+
+    steps: list[tuple[Op, list[tuple[str, Any]]]]
+    shapes: list[tuple[int, ...]]
+    dtypes: list[np.dtype[Any]]
+    constants: list[np.ndarray]
+
+
+def _program(line: OpLine, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Program:
+    """The steps of a line as one program.
 
     Raises
     ------
-    MoreThanFormsError : they are no elementwise ops of its shape and dtype, or none at all.
+    MoreThanFormsError : they are no elementwise ops of that shape and dtype, or none at all.
     """
-    first: Any = line.operands[0].payload if out is None else out
-    shape, dtype, steps = first.shape, first.dtype, line.steps
+    steps = line.steps
     if dtype.kind != "f" or not prod(shape) or not steps or [result.name] != steps[-1][4]:
         raise MoreThanFormsError
     tensors = [x for x in line.operands if type(x) is StandIn]
@@ -154,11 +168,19 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
         places[names[0]] = "t", len(program) - 1
     if found.spec.dtype != dtype or len(shapes) > MAX_INPUTS:
         raise MoreThanFormsError
+    dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
+    return _Program(program, shapes, dtypes, constants)
+
+
+def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
+    """The steps of a line as one kernel that writes to its first operand, or to an array of the form of `out`."""
+    first: Any = line.operands[0].payload if out is None else out
+    shape, dtype = first.shape, first.dtype
+    program, shapes, dtypes, constants = _program(line, result, shape, dtype)
     classes, ints = kernels.arrange(shapes, shape)
     if None in classes:
         raise MoreThanFormsError
     letters = "".join(map(str, classes))
-    dtypes = [*(x.payload.dtype for x in tensors), *(dtype for _ in constants)]
     if len(program) == 1 and program[0][1] == [("x", i) for i in range(len(dtypes))]:  # the op's own kernel
         name = program[0][0].name
         short = kernels.short_columns([name], classes, ints)
@@ -179,7 +201,40 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
 
     if out is not None:
         return run_beside
-    return run_two if len(tensors) == 2 else run
+    return run_two if len(dtypes) - len(constants) == 2 else run
+
+
+def among_rows(function: Callable[..., Any], operands: Sequence[Any], arrays: Sequence[np.ndarray]) -> Any:
+    """``run(*arrays)``: a function of tensors over the first of these arrays, which lie so; or False.
+
+    It reads and writes the elements where they lie, along the dimension in which those of the first are next to each
+    other.
+    """
+    x = arrays[0]
+    try:
+        line, result = _written_down(_ElementwiseLine, function, operands, {})
+        program, shapes, dtypes, constants = _program(line, result, x.shape, x.dtype)
+    except Exception:  # as in `in_place`
+        return False
+    order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))
+    if overlapping(x.shape, x.strides) or [z.shape for z in (*arrays, *constants)] != shapes:
+        return False
+
+    def turned(z: np.ndarray) -> np.ndarray:
+        return z[(None,) * (x.ndim - z.ndim)].transpose(order) if z.ndim else z
+
+    first = turned(x)
+    how = strided_loops.reading([*map(turned, arrays), *constants], first.shape, first)
+    if how is None or how.copied[0]:
+        return False
+    source = strided_loops.source("fused", expressions(program, x.dtype), dtypes, x.dtype, how.letters, apart=False)
+    write = how.writing(compiled(source, "fused", False), dtypes)
+
+    def run(*arrays: np.ndarray) -> None:
+        given = [*map(turned, arrays)]
+        write(given[0], *given, *constants)
+
+    return run
 
 
 def _is_reshaped(op: Op, form: Any, attrs: Attrs) -> bool:
