@@ -29,7 +29,7 @@ class RowWays:
         self.known: dict[Any, Any] = {}
         self.calls: dict[Any, int] = {}
 
-    def wrote(self, self_: Any, others: tuple[Any, ...]) -> bool:
+    def wrote(self, self_: Any, others: tuple[Any, ...], options: dict[str, Any]) -> bool:
         """Whether the result was written over a tensor, where nothing is recorded; else nothing was done."""
         x = self_.payload
         if type(x) is not np.ndarray or x.size < WORTH or not x.flags.writeable or not x.flags.aligned:
@@ -54,15 +54,19 @@ class RowWays:
                 key += kind, z or repr(z)
             else:
                 return False
+        for name, z in options.items():
+            if (kind := z.__class__) is not float and kind is not int:
+                return False
+            key += name, kind, z or repr(z)
         known = tuple(key)
         run = self.known.get(known)
         if run is None:
-            run = self._meet(known, (self_, *others), arrays)
+            run = self._meet(known, (self_, *others), options, arrays)
         if run:
             run(*arrays)
         return bool(run)
 
-    def _meet(self, key: Any, operands: tuple[Any, ...], arrays: Sequence[np.ndarray]) -> Any:
+    def _meet(self, key: Any, operands: tuple[Any, ...], options: dict[str, Any], arrays: Sequence[np.ndarray]) -> Any:
         if len(self.calls) > _LIMIT:
             self.calls.clear()
             self.known.clear()
@@ -71,5 +75,5 @@ class RowWays:
             return False
         from dynamic.eager import writing_lines
 
-        found = self.known[key] = writing_lines.among_rows(self.function, operands, arrays)
+        found = self.known[key] = writing_lines.among_rows(self.function, operands, options, arrays)
         return found

@@ -258,7 +258,7 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
         """The commonest operands: none, one tensor with memory of its own, or one or two numbers."""
         x = write(self)
         if x is None and (x := free(self)) is None:
-            if options or not rows.wrote(self, others):
+            if not rows.wrote(self, others, options):
                 return general(self, *others, **options)
             _log(self.payload, _getframe(1))
             return self

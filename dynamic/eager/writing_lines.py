@@ -204,7 +204,9 @@ def _kernel(line: OpLine, result: Any, out: np.ndarray | None = None) -> Any:
     return run_two if len(dtypes) - len(constants) == 2 else run
 
 
-def among_rows(function: Callable[..., Any], operands: Sequence[Any], arrays: Sequence[np.ndarray]) -> Any:
+def among_rows(
+    function: Callable[..., Any], operands: Sequence[Any], options: dict[str, Any], arrays: Sequence[np.ndarray]
+) -> Any:
     """``run(*arrays)``: a function of tensors over the first of these arrays, which lie so; or False.
 
     It reads and writes the elements where they lie, along the dimension in which those of the first are next to each
@@ -212,7 +214,7 @@ def among_rows(function: Callable[..., Any], operands: Sequence[Any], arrays: Se
     """
     x = arrays[0]
     try:
-        line, result = _written_down(_ElementwiseLine, function, operands, {})
+        line, result = _written_down(_ElementwiseLine, function, operands, options)
         program, shapes, dtypes, constants = _program(line, result, x.shape, x.dtype)
     except Exception:  # as in `in_place`
         return False

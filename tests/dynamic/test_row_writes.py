@@ -13,6 +13,7 @@ from dynamic.eager.remembered import OFTEN
 WRITES = {
     "mul, a number": lambda x, y: x.mul_(1.5), "add": lambda x, y: x.add_(y), "+=": lambda x, y: x.__iadd__(y),
     "a row": lambda x, y: x.sub_(y[:1]), "a column": lambda x, y: x.mul_(y[:, :1]),
+    "add, scaled": lambda x, y: x.add_(y, alpha=0.25), "sub, scaled": lambda x, y: x.sub_(y, alpha=-2),
     "clamp": lambda x, y: x.clamp_(-1, 1),
     "exp": lambda x, y: x.exp_(), "relu": lambda x, y: x.relu_(), "lerp": lambda x, y: x.lerp_(y, 0.25),
     "addcmul": lambda x, y: x.addcmul_(y, y), "power": lambda x, y: x.pow_(3), "a turned one": lambda x, y: x.div_(y),
@@ -55,8 +56,10 @@ def test_the_short_way_serves(monkeypatch):
     monkeypatch.setattr(row_writes.RowWays, "wrote", lambda *given: ran.append(wrote(*given)) or ran[-1])
     for part in ("inner", "columns", "every other row", "turned", "a turned part"):
         x = PARTS[part](tw.zeros(110, 100))
-        _learnt(x, lambda x: x.add_(1.0))
-        assert ran[-1] is True, part
+        y = x.clone()
+        for write in (lambda x: x.add_(1.0), lambda x, y=y: x.add_(y, alpha=2)):
+            _learnt(x, write)
+            assert ran[-1] is True, part
     _learnt(tw.zeros(110, 100)[:, ::2], lambda x: x.add_(1.0))  # no elements are next to each other
     assert ran[-1] is False
 
