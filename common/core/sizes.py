@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable, Mapping
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -228,11 +229,16 @@ class DimScope:
     ----------
     constant : turns a Dim into a weak value of the graph.
     number : turns a Dim into a weak traced number.
+
+    Attributes
+    ----------
+    sizes : a thread, and for what sizes its hints are, see `measured`; None where they are for those of the trace.
     """
 
     def __init__(self, constant: Callable[[Dim], Any], number: Callable[[Dim], Any]) -> None:
         self.guards: dict[str, Guard] = {}
         self.constant, self.number = constant, number
+        self.sizes: tuple[int, Mapping[Atom, int]] | None = None
         self.renamed: dict[Atom, Terms] = {}
         self._recorded: set[tuple[str, Terms, Terms]] = set()
         self._canonical: dict[Terms, Terms] = {}
@@ -314,6 +320,12 @@ class DimScope:
         self._recorded.clear()  # what is decided again may make more sizes one by now
 
     @switching
+    def measured(self, sizes: Mapping[Atom, int]) -> Change:
+        """A context in which hints are, in this thread, the values for other sizes than those of the traced call."""
+        on, off = (partial(setattr, self, "sizes", x) for x in ((get_ident(), sizes), self.sizes))
+        return Change((on,), (off,))
+
+    @switching
     def knowing(self, renamed: dict[Atom, Terms]) -> Change:
         """A context in which no sizes are one but those of `renamed`, which takes up what is found out there."""
         on, off = (
@@ -350,8 +362,14 @@ class DimScope:
 
 
 def hint(value: Any) -> int:
-    """The value in the traced call, without a guard: for decisions that change speed, never results."""
-    return value.hint if isinstance(value, Dim) else value
+    """The value in the traced call, without a guard: for decisions that change speed, never results.
+
+    Where a program is lowered for larger sizes, it is the value for these, see `DimScope.measured`.
+    """
+    if not isinstance(value, Dim):
+        return value
+    sizes = value.scope.sizes
+    return value.hint if sizes is None or sizes[0] != get_ident() else evaluate(value.terms, sizes[1])
 
 
 def may_be_negative(value: Dim) -> bool:

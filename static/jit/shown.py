@@ -11,6 +11,7 @@ from static.running.plan import Plan
 
 if TYPE_CHECKING:
     from static.jit.traced import CompiledTrace
+    from static.lowering.lowered_program import LoweredProgram
     from static.reports.explain import Explanation
 
 
@@ -75,7 +76,7 @@ class TraceReports:
     @property
     def source(self) -> str:
         """The generated Python source of the newest program; its graph as text when it is interpreted."""
-        program = self.newest.program
+        program = self._newest_program
         return str(self.newest.graph) if program is None else program.source
 
     @property
@@ -83,7 +84,7 @@ class TraceReports:
         """The LLVM IR of the newest program's kernels, as written, before LLVM optimises it; "" when interpreted."""
         from common.compiler.compile import llvm_text
 
-        program = self.newest.program
+        program = self._newest_program
         if program is None:
             return ""
         sources = {step.name: step.source for step in program.all_steps() if step.source}
@@ -102,6 +103,13 @@ class TraceReports:
         """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
         plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
         return next((plan for plan in plans if type(plan) is Plan), None)
+
+    @property
+    def _newest_program(self) -> LoweredProgram | None:
+        """The program of `newest_plan`, whose kernels are shaped for its sizes."""
+        plan = self.newest_plan
+        program: LoweredProgram | None = self.newest.program if plan is None else plan.whole.lowered
+        return program
 
     def explain(self) -> Explanation:
         """Explain tracing, rewriting, fusion and compilation, as data that prints well."""

@@ -12,6 +12,7 @@ from static.reports.explain import Inspected
 
 if TYPE_CHECKING:
     from static.lowering.lowered_program import LoweredProgram
+    from static.running.plan import Plan
 
 
 def dump(function: Inspected, folder: str | Path) -> list[Path]:
@@ -33,14 +34,15 @@ def dump(function: Inspected, folder: str | Path) -> list[Path]:
     TraceError : the function has not been called yet.
     OSError : the folder cannot be written.
     """
-    newest = function.newest
+    newest, plan = function.newest, function.newest_plan
+    program = newest.program if plan is None else plan.whole.lowered
     stages = [("traced.txt", str(newest.raw))]
     graph: Graph = newest.raw
     for rewrite in default_pipeline(graph) if function.passes is None else function.passes:
         given, (graph, _) = graph, run_passes(graph, (rewrite,))
         stages.append((f"{rewrite.__name__}.txt", _stage(rewrite.__doc__, given, graph)))
-    if newest.program is not None:
-        stages += _program(newest.program, function)
+    if program is not None:
+        stages += _program(program, plan)
     stages.append(("explain.txt", str(function.explain())))
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
@@ -57,7 +59,7 @@ def _stage(doc: str | None, before: Graph, after: Graph) -> str:
     return f"{head}# {len(before.nodes)} nodes before, {len(after.nodes)} after\n{after}"
 
 
-def _program(program: LoweredProgram, function: Inspected) -> list[tuple[str, str]]:
+def _program(program: LoweredProgram, plan: Plan | None) -> list[tuple[str, str]]:
     groups = []
     for number, group in enumerate(program.groups):
         groups.append(f"group {number}")
@@ -67,7 +69,6 @@ def _program(program: LoweredProgram, function: Inspected) -> list[tuple[str, st
     stages = [("groups.txt", "\n".join(groups))]
     stages += [(f"kernel_{name}.py", source) for name, source in sources.items()]
     calls = list(program.call_lines())
-    plan = function.newest_plan
     if plan is not None:
         calls += ["", f"arena of {plan.arena_bytes} bytes:", *map(str, costs.arena(plan))]
     return [*stages, ("calls.txt", "\n".join(calls))]

@@ -98,13 +98,13 @@ class Explanation:
         self.captures = [_describe(source, value) for value, source in newest.captured]
         self.guards = [str(guard) for guard in newest.trace.guards]
         self.guards += [f"argument {i} == {value!r}" for i, value in newest.trace.fixed.items()]
-        self.operations = 0 if newest.program is None else len(newest.program.work.items)
+        program = newest.program if plan is None else plan.program.lowered
+        self.operations = 0 if program is None else len(program.work.items)
         self.kernels: list[costs.KernelCost] = []
         self.kept = [] if newest.op is None or plan is None else newest.op.describe_kept(plan.env)
         self.arena: list[costs.Piece] = []
         self.arena_bytes = self.unshared_bytes = 0
-        if plan is not None and newest.program is not None:
-            program = newest.program.cut if plan.shares else newest.program
+        if plan is not None:
             self.kernels = costs.kernels(program, plan.layout, plan.env)
             self.arena, self.arena_bytes = costs.arena(plan), plan.arena_bytes
             self.unshared_bytes = sum(piece.nbytes for piece in self.arena)

@@ -10,7 +10,9 @@ from common.compiler.compile import compile_kernel
 from common.compiler.loop_ir import form_of, lengthened
 from common.core.bounded import put_within
 from common.core.lazy import cached_property
+from common.core.locks import make_lock
 from common.core.polynomials import Atom
+from common.core.sizes import Dim
 from common.kernels.arrays.gemm import of_matrices
 from static.graph import Graph, Node
 from static.lowering.ir.options import CompileOptions
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
 
 KEPT_FORMS = 16
 """Forms per program; where one thread runs, there is only one."""
+GROWTH = 8
+"""How many times larger a size is than that for which kernels were shaped, if they are shaped anew."""
+MOST_GROWN = 2
+"""How often kernels are shaped anew."""
+MANY_BYTES = 1 << 18
+"""Of a program's largest array: below it shapes of kernels matter less than calls."""
+
+_growing = make_lock()
 
 
 class Executable:
@@ -47,6 +57,9 @@ class Executable:
     overlaps : which inputs may not overlap.
     cutting : makes what runs on several threads: by default `cut`; `static.running.program_store` looks on the disk
         before.
+    growing : makes what runs for larger sizes: by default `grown`; `static.running.program_store` as before.
+    sizes : for which kernels were shaped; None for those of the traced call.
+    parallel : whether its loops are cut for several threads.
     """
 
     def __init__(
@@ -62,6 +75,10 @@ class Executable:
         self.overlaps = Overlaps()
         self.known: Callable[[], AbstractContextManager[None]] = nullcontext
         self.cutting: Callable[[Executable], Executable] = Executable.cut
+        self.growing: Callable[[Executable, Mapping[Atom, int]], Executable] = Executable.grown
+        self.sizes: Mapping[Atom, int] | None = None
+        self.parallel = False
+        self._fitting: list[tuple[Mapping[Atom, int], Executable]] = []
         self._forms: dict[tuple[int, ...], NativeForm] = {}
         if lowered is not None:
             self.lowered = lowered
@@ -76,17 +93,50 @@ class Executable:
         """The program with all that explains it; of one from the disk, made again."""
         from static.lowering.lowered_program import LoweredProgram
 
-        return LoweredProgram(self.graph, self.options)
+        graph = self.graph
+        with self.known(), self._measured():
+            return LoweredProgram(graph, self.options, self.parallel)
+
+    def _measured(self) -> AbstractContextManager[None]:
+        """A context in which hints are for the sizes for which kernels are shaped."""
+        if self.sizes is None:
+            return nullcontext()
+        scope = next(n.scope for x in self.graph.inputs for n in x.shape if isinstance(n, Dim))
+        return scope.measured(self.sizes)
 
     def cut(self) -> Executable:
         """The same program with loops cut for several threads where that can be done."""
-        with self.known():
-            return executable_of(self.lowered.cut)
+        lowered = self.lowered
+        with self.known(), self._measured():
+            return executable_of(lowered.cut)
+
+    def grown(self, env: Mapping[Atom, int]) -> Executable:
+        """The same program with kernels shaped for larger sizes."""
+        made = Executable(self.frame, self.options, self.make)
+        made.graph, made.known, made.sizes = self.graph, self.known, env
+        made.frame = made.lowered.frame
+        return made
+
+    def fitting(self, env: Mapping[Atom, int]) -> Executable:
+        """The program whose kernels are shaped for sizes like these: another one if they have grown far."""
+        self._fitting = self._fitting or [(env, self)]
+        for sizes, program in self._fitting:
+            if all(n <= GROWTH * sizes[atom] for atom, n in env.items() if atom[0] == "in"):
+                return program
+        if len(self._fitting) > MOST_GROWN or not self.options.fuse or self.frame.largest(env) < MANY_BYTES:
+            return self._fitting[-1][1]
+        with _growing:
+            made = self.growing(self, env)
+        made.overlaps, made.known, made.memory, made.sizes = self.overlaps, self.known, self.memory, env
+        self._fitting.append((env, made))
+        return made
 
     @cached_property
     def for_threads(self) -> Executable:
         """`cut`, or what is stored of it."""
-        return self.cutting(self)
+        made = self.cutting(self)
+        made.known, made.sizes, made.parallel = self.known, self.sizes, True
+        return made
 
     def address(self, frame: Frame, step: int, layout: MemoryLayout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
@@ -122,7 +172,7 @@ class Executable:
         ----------
         env : size of every dimension of every input that a Dim names.
         """
-        return Plan(self, env)
+        return Plan(self.fitting(env), env)
 
     def node(self, number: int) -> Node:
         """The node with an id, also one of a region."""

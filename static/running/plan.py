@@ -72,6 +72,7 @@ class Plan:
 
     Attributes
     ----------
+    whole, program : as one thread runs it, and as all that share its loops do.
     env : the sizes for which it was made.
     arena_bytes : size of the memory for temporaries and constants.
     layout, arena : where the temporaries lie, and in what memory.
@@ -86,7 +87,7 @@ class Plan:
     """
 
     def __init__(self, program: Planned, env: Mapping[Atom, int], keeps: bool = True) -> None:
-        self._whole, self.env, self.version, self._keeps = program, dict(env), 0, keeps
+        self.whole, self.env, self.version, self._keeps = program, dict(env), 0, keeps
         self._build()
         _plans.add(self)
 
@@ -94,7 +95,7 @@ class Plan:
         """Lay everything out for the present number of threads."""
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
-        self.program = program = self._whole.for_threads if self.shares else self._whole
+        self.program = program = self.whole.for_threads if self.shares else self.whole
         self.layout = layout = lay_out(program.frame, env, threads, program.memory.may_keep if self._keeps else 0)
         found, cuts = numbers(program.frame, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
@@ -208,7 +209,7 @@ class Plan:
 
     def alone(self) -> Plan:
         """A plan like this one whose calls leave nothing for others: they may run at the same time."""
-        return Plan(self._whole, self.env, keeps=False)
+        return Plan(self.whole, self.env, keeps=False)
 
     def free(self, state: Sequence[Any]) -> FreeProgram:
         """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found.
@@ -280,7 +281,7 @@ class Plan:
         if len(arrays) != len(inputs):
             raise ArgumentError(f"the program takes {len(inputs)} arrays, got {len(arrays)}")
         arrays[:] = [self._accepted(i, x, inputs[i]) for i, x in enumerate(arrays)]
-        self._whole.overlaps.check(given, written)
+        self.whole.overlaps.check(given, written)
         for i, x in enumerate(given):
             if i in written:
                 if not x.flags.writeable:

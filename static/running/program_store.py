@@ -31,6 +31,7 @@ from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
 from common.core.numerics import flushes
 from common.core.op import TRAITS, Op, Refusal
+from common.core.polynomials import Atom
 from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
@@ -126,7 +127,7 @@ def load(key: Key, options: CompileOptions, make: Callable[[], Graph]) -> Execut
         return None
     kernels, frame, notes = marshal.loads(entry.code)
     found = Executable(_FrameReader(kernels, key.callbacks).frame(frame), options, make, notes)
-    found.cutting = partial(_cut, key)
+    found.cutting, found.growing = partial(_cut, key), partial(_grown, key)
     return found
 
 
@@ -162,7 +163,7 @@ def program(
 
 def save(key: Key, program: Executable, notes: Any = None) -> None:
     """Store a program, and plain data beside it."""
-    program.cutting = partial(_cut, key)
+    program.cutting, program.growing = partial(_cut, key), partial(_grown, key)
     kernels = dict.fromkeys((call.name, call.source) for call in program.frame.all_calls())
     numbers: dict[Any, int] = {kernel: i for i, kernel in enumerate(kernels)}
     numbers.update((id(call), i) for i, call in enumerate(key.callbacks))
@@ -176,6 +177,16 @@ def _cut(key: Key, program: Executable) -> Executable:
     found = load(own, program.options, program.make)
     if found is None:
         found = program.cut()
+        save(own, found)
+    return found
+
+
+def _grown(key: Key, program: Executable, env: Mapping[Atom, int]) -> Executable:
+    """A program with kernels shaped for larger sizes, which is stored under a key of its own."""
+    own = key.part(f"for sizes {sorted(env.items(), key=repr)}")
+    found = load(own, program.options, program.make)
+    if found is None:
+        found = program.grown(env)
         save(own, found)
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,12 @@ class Frame:
         if env is None:
             return list(self.hints)
         return [n if type(n) is int else evaluate(n, env) for n in self.sizes]
+
+    def largest(self, env: Mapping[Atom, int]) -> int:
+        """The bytes of the largest argument, result or temporary."""
+        known = self.evaluate(env)
+        of_arguments = (x.dtype.itemsize * prod([known[i] for i in x.shape]) for x in (*self.inputs, *self.outputs))
+        return max([*of_arguments, *(prod([known[i] for i in t.size]) for t in self.temporaries if not t.columns)])
 
 
 def make_frame(work: Work, graph: Graph, steps: Sequence[Step], kept: int = 0) -> Frame:
