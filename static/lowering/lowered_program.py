@@ -22,6 +22,7 @@ from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.fusion.size_only import size_only
 from static.lowering.groups import Group, single
+from static.lowering.indexing.checks_before_loops import made_before, take_checks, unvarying
 from static.lowering.indexing.indexed_access import failing
 from static.lowering.ir.control_steps import ITERATIONS
 from static.lowering.ir.items import ArrayBuffer
@@ -55,10 +56,18 @@ class LoweredProgram:
     parallel : whether loops are cut for threads where they can be.
     carried : of the body of a loop, how many values it hands from one iteration to the next.
     runs : of a region of another program, how often that runs it, as far as is known.
+    unvarying : of the body of a loop, which inputs are the same in all iterations.
+    checks : those of the body that are made before the loop, see `static.lowering.indexing.checks_before_loops`.
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0, runs: int | None = None
+        self,
+        graph: Graph,
+        options: CompileOptions,
+        parallel: bool = False,
+        carried: int = 0,
+        runs: int | None = None,
+        unvarying: Sequence[int] = (),
     ) -> None:
         self.graph, self.options, self.parallel = graph, options, parallel
         self.work: Work = legalise(graph, parallel)
@@ -78,6 +87,7 @@ class LoweredProgram:
             reuse_memory(self.work, self.groups, self.escaping) if options.fuse and options.share_memory else {}
         )
         first, steps = (list(self._steps(groups)) for groups in (kept, self.groups[len(kept) :]))
+        self.checks, steps = take_checks(steps, [self.work.inputs[i] for i in unvarying])
         self.steps = [*first, *(side_by_side(steps) if self.parallel else steps)]
         self.frame = make_frame(self.work, self.graph, self.steps, len(first))
         if not options.share_memory:
@@ -95,7 +105,7 @@ class LoweredProgram:
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
-            return [self._own_step(group)] if group.items[0].own else _native_steps(group)
+            return self._own_steps(group) if group.items[0].own else _native_steps(group)
         if self.parallel and may_be_large(group):
             cut, folds = build_cut(group, self.escaping)
             if not folds:
@@ -107,15 +117,17 @@ class LoweredProgram:
             return build_rows(group, self.escaping)
         return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
 
-    def _own_step(self, group: Group) -> Step:
-        """A step that is no kernel call: control flow, or an act."""
+    def _own_steps(self, group: Group) -> list[Step]:
+        """A step that is no kernel call: control flow, or an act; before it the checks of what all iterations read."""
         (item,) = group.items
         if item.id not in self._regions:
             self._regions[item.id] = self._lowered_regions(item.node)
         things: list[ArrayBuffer | Scratch] = [*item.inputs, *item.results]
         if item.node.regions:
             things.append(Scratch(item.dtype, None))
-        return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
+        regions = self._regions[item.id]
+        step = Step(item.node.name, "", things, [], [group], {}, regions)
+        return [*(made_before(check, item) for check in regions["body"].checks), step] if "body" in regions else [step]
 
     def _lowered_regions(self, node: Node) -> dict[str, LoweredProgram]:
         """The regions of control flow by name; of a loop over numbers one that runs many iterations."""
@@ -128,8 +140,11 @@ class LoweredProgram:
         carried = LoopParts(node).n if is_loop else 0
         counted = is_loop and LoopParts(node).condition is None
         runs = self.runs * max(1, hint(node.attrs["length"]) if counted else 1)
+        same = unvarying(node) if is_loop and self.options.fuse else ()
         return {
-            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"), runs)
+            name: LoweredProgram(
+                region, self.options, self.parallel, *((carried, runs, same) if name == "body" else (0, runs))
+            )
             for name, region in node.regions
         }
 
@@ -177,7 +192,7 @@ class LoweredProgram:
             made -= {b.storage.id for b in group.reads}
             reads = [_buffer_name(b) for b in things[i * width : (i + 1) * width] if b.id not in made]
             outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
-            texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")
+            texts.append(f"({', '.join(reads)})" + f" -> {', '.join(outs)}" * bool(outs))
         return step.name + "; ".join(texts)
 
 
