@@ -106,7 +106,7 @@ class Compiled:
         self._plans: dict[Any, tuple[Variant, Any, dict[Any, int]]] = {}
 
     def plan(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
-        """The plan for feeds of these shapes; compiles nothing if only sizes are new."""
+        """The plan for feeds of these shapes; compiles nothing if only sizes are new, and not far larger."""
         return self.planned(shapes)[1]
 
     def planned(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Variant, Any, dict[Any, int]]:
