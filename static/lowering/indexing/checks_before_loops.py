@@ -22,7 +22,9 @@ from static.lowering.ir.step import Step
 def unvarying(node: Node) -> Sequence[int]:
     """The inputs of a loop's body that are constants, if their checks may move before the loop."""
     parts = LoopParts(node)
-    return () if iterations(node) is None else range(len(parts.body.inputs) - len(parts.constants), len(parts.body.inputs))
+    return (
+        () if iterations(node) is None else range(len(parts.body.inputs) - len(parts.constants), len(parts.body.inputs))
+    )
 
 
 def take_checks(steps: Sequence[Step], given: Sequence[ArrayBuffer]) -> tuple[list[Step], list[Step]]:

@@ -119,7 +119,7 @@ def test_errors_are_those_of_the_eager_engine(program, operand):
 
 
 def test_no_iteration_looks_at_no_index():
-    x, i, j = inputs()
+    x, i, _ = inputs()
     i[2] = 999
 
     def f(tw):
@@ -147,7 +147,7 @@ def test_an_error_that_comes_first_stays_first():
 
 
 def test_an_act_that_comes_first_stays_first(capsys):
-    x, i, j = inputs()
+    x, i, _ = inputs()
     i[2] = 999
 
     def f(x, i):
