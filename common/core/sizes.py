@@ -229,10 +229,6 @@ class DimScope:
     ----------
     constant : turns a Dim into a weak value of the graph.
     number : turns a Dim into a weak traced number.
-
-    Attributes
-    ----------
-    sizes : a thread, and for what sizes its hints are, see `measured`; None where they are for those of the trace.
     """
 
     def __init__(self, constant: Callable[[Dim], Any], number: Callable[[Dim], Any]) -> None:
@@ -320,12 +316,6 @@ class DimScope:
         self._recorded.clear()  # what is decided again may make more sizes one by now
 
     @switching
-    def measured(self, sizes: Mapping[Atom, int]) -> Change:
-        """A context in which hints are, in this thread, the values for other sizes than those of the traced call."""
-        on, off = (partial(setattr, self, "sizes", x) for x in ((get_ident(), sizes), self.sizes))
-        return Change((on,), (off,))
-
-    @switching
     def knowing(self, renamed: dict[Atom, Terms]) -> Change:
         """A context in which no sizes are one but those of `renamed`, which takes up what is found out there."""
         on, off = (
@@ -364,7 +354,7 @@ class DimScope:
 def hint(value: Any) -> int:
     """The value in the traced call, without a guard: for decisions that change speed, never results.
 
-    Where a program is lowered for larger sizes, it is the value for these, see `DimScope.measured`.
+    Where a program is lowered for larger sizes, it is the value for these, see `common.core.far_sizes`.
     """
     if not isinstance(value, Dim):
         return value
@@ -372,14 +362,10 @@ def hint(value: Any) -> int:
     return value.hint if sizes is None or sizes[0] != get_ident() else evaluate(value.terms, sizes[1])
 
 
-def may_be_negative(value: Dim) -> bool:
-    """Whether a size subtracts anything: else no guard is needed for it."""
-    return any(coefficient < 0 for _, coefficient in value.terms)
-
-
 def meant(value: Any) -> Any:
     """A size that a user has given: where it is negative in this call, and so means something else, as that number."""
-    return int(value) if isinstance(value, Dim) and may_be_negative(value) and value < 0 else value
+    subtracts = isinstance(value, Dim) and any(coefficient < 0 for _, coefficient in value.terms)  # else no guard
+    return int(value) if subtracts and value < 0 else value
 
 
 def same(a: Any, b: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from common.compiler.compile import compile_kernel
 from common.compiler.loop_ir import form_of, lengthened
 from common.core.bounded import put_within
+from common.core.far_sizes import measured
 from common.core.lazy import cached_property
 from common.core.locks import make_lock
 from common.core.polynomials import Atom
@@ -102,7 +103,7 @@ class Executable:
         if self.sizes is None:
             return nullcontext()
         scope = next(n.scope for x in self.graph.inputs for n in x.shape if isinstance(n, Dim))
-        return scope.measured(self.sizes)
+        return measured(scope, self.sizes)
 
     def cut(self) -> Executable:
         """The same program with loops cut for several threads where that can be done."""
