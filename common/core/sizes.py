@@ -352,10 +352,7 @@ class DimScope:
 
 
 def hint(value: Any) -> int:
-    """The value in the traced call, without a guard: for decisions that change speed, never results.
-
-    Where a program is lowered for larger sizes, it is the value for these, see `common.core.far_sizes`.
-    """
+    """The value in the traced call, or see `common.core.far_sizes`; no guard: for what changes speed, never results."""
     if not isinstance(value, Dim):
         return value
     sizes = value.scope.sizes
