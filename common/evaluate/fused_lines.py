@@ -129,7 +129,8 @@ def fused(root: Any) -> Fused | None:
         kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused", False)
         return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
     classes, ints = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
-    if None in classes or (len(ints) > 1 and ints[1] < _NARROW and any(op.costly for op, _ in program)):
+    costly = any(op.costly for op, _ in program)
+    if None in classes or (len(ints) > 1 and ints[1] < _NARROW and costly):
         return None
     short = eager_kernels.short_columns([op.name for op, _ in program], classes, ints, _FEW)
     kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes)), short), "fused", False)
@@ -139,16 +140,16 @@ def fused(root: Any) -> Fused | None:
 
     def way_of(arrays: Sequence[Any]) -> Any:
         from common.evaluate import strided_loops
-        from common.evaluate.layouts import dense
+        from common.evaluate.layouts import all_dense
 
-        if (how := strided_loops.reading(arrays, shape)) is not None:
-            source = strided_loops.source("fused", body, dtypes, dtype, how.letters)
+        if (how := strided_loops.reading(arrays, shape, costly=costly)) is not None:
+            source = strided_loops.source("fused", body, dtypes, dtype, how.letters, how.outer)
             return how.run(eager_kernels.compiled(source, "fused", False), dtypes, shape, dtype)
         loop = make_call(kernel)
 
         def of_copies(*arrays: Any) -> Any:
             out = np.empty(shape, dtype)
-            loop(*map(dense, arrays), out, *ints)
+            loop(*all_dense(arrays), out, *ints)
             return out
 
         return of_copies

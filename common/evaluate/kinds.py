@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
-from common.core.op import Op, out_specs
+from common.core.op import REGISTRY, Op, out_specs
 from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
@@ -111,21 +111,20 @@ def _loop(
 
         if name == "clone":  # in one pass
             return lambda x: layouts.copied(x, shape, out_dtype)
-        to_ints = name.startswith("to_") and dtypes[0].kind == "f" and out_dtype.kind in "iu"
-        # conversions of floats to ints are made by vectors only of elements that follow each other
-        if not to_ints and (how := strided_loops.reading(arrays, shape)) is not None:
+        costly = (op := REGISTRY.get(name)) is not None and op.costly
+        if (how := strided_loops.reading(arrays, shape, costly=costly)) is not None:
             body = kernels.body_of(name, dtypes, wanted)
             known = kernels.versions(name, dtypes, body) if shapes[-1] == () else {}
-            source = strided_loops.source(f"loop_{name}", body, dtypes, out_dtype, how.letters, known)
+            source = strided_loops.source(f"loop_{name}", body, dtypes, out_dtype, how.letters, how.outer, known)
             return how.run(kernels.compiled(source, f"loop_{name}"), dtypes, shape, out_dtype)
         letters = "".join([k or "f" for k in classes])
         short = kernels.short_columns([name], letters, ints)
         loop = kernels.general(name, dtypes, out_dtype, letters, wanted, short)
 
         def of_copies(*arrays: np.ndarray) -> np.ndarray:
-            dense = [layouts.dense(x) if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
+            given = [x if k else _repeated(x, shape) for x, k in zip(arrays, classes, strict=True)]
             out = _empty(shape, out_dtype)
-            loop(*dense, out, *ints)
+            loop(*layouts.all_dense(given), out, *ints)
             return out
 
         return of_copies

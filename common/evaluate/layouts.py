@@ -75,6 +75,12 @@ def dense(x: np.ndarray) -> np.ndarray:
     return x if x.flags.c_contiguous else copied(x, x.shape, x.dtype)
 
 
+def all_dense(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Arrays in order; one that comes twice is copied once."""
+    made = {key: dense(x) for key, x in {id(x): x for x in arrays}.items()}
+    return [made[id(x)] for x in arrays]
+
+
 def copied(x: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """A copy of an array that is not contiguous, or is repeated to `shape`."""
     out = np.empty(shape, dtype)
@@ -191,8 +197,48 @@ def _way_of_joining(
     return lambda x, out, at: copy(x, out, ndim, first, at * steps[dim], *rest)
 
 
+def overwrite(target: np.ndarray, source: np.ndarray) -> None:
+    """Write an array to the memory of another one, as numpy does; a large one by the loops that copy."""
+    if target.size >= WORTH and source.shape == target.shape and source.dtype == target.dtype:
+        if target.flags.behaved and source.flags.aligned and not np.may_share_memory(target, source):
+            return write(target, source)
+    target[...] = source
+    return None
+
+
+def write(target: np.ndarray, source: np.ndarray) -> None:
+    """Write an array to the memory of another one of its form, which lies apart in any way."""
+    order, way = _way_of_writing(target.shape, target.strides, source.strides, target.dtype)
+    way(source.transpose(order), target.transpose(order))
+
+
+@lru_cache(maxsize=_LIMIT)
+def _way_of_writing(
+    shape: tuple[int, ...], to: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype
+) -> tuple[tuple[int, ...], Callable[[np.ndarray, np.ndarray], Any]]:
+    """The order of dimensions in which a target lies, and how arrays of one form are copied to it in that order.
+
+    The kernel reads rows of the source or turns them; numpy does what has steps between elements of the target.
+    """
+    order, size = tuple(sorted(range(len(shape)), key=lambda d: -abs(to[d]))), dtype.itemsize
+    sizes, source, target = (tuple([z[d] for d in order]) for z in (shape, strides, to))
+    if target == tuple([s * size for s in contiguous_strides(sizes)]):
+        return order, _way_of_copying(sizes, source, dtype)
+    if not any(s % size for s in (*source, *target)):
+        merged = [*zip(*merge_dims(sizes, [s // size for s in source], [s // size for s in target]), strict=True)]
+        units = [d for d, (n, step, _) in enumerate(merged[:-1]) if step == 1 and n >= FEW]
+        _, step, beside = merged[-1]
+        if beside == 1 and (step in (0, 1) or units):
+            if step not in (0, 1):
+                merged.insert(-1, merged.pop(units[0]))
+            lengths, apart, places = zip(*merged, strict=True)
+            args, copy = copy_args(lengths, 0, apart, 0, places), kernels.compiled(copy_source(dtype), "copy")
+            return order, lambda x, out: copy(x, out, *args)
+    return order, lambda x, out: np.copyto(out, x)
+
+
 def memory_order(x: np.ndarray) -> tuple[int, ...] | None:
-    """The order of dimensions in which an array lies without gaps; None where there is none."""
+    """The order of dimensions in which an array lies; None where none of its own is, or elements are one of memory."""
     return _order_of(x.shape, x.strides, x.itemsize) if x.flags.aligned else None
 
 
@@ -201,7 +247,8 @@ def _order_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -
     order = tuple(sorted(range(len(shape)), key=lambda d: -strides[d]))
     step = itemsize
     for d in reversed(order):
-        if shape[d] != 1 and strides[d] != step:
-            return None
-        step *= shape[d]
-    return order
+        if shape[d] != 1:
+            if strides[d] < step:
+                return None
+            step = strides[d] * shape[d]
+    return None if order == tuple(range(len(shape))) else order

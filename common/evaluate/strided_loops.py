@@ -2,16 +2,18 @@
 
 The result is in order. Its dimensions are merged where all operands walk them in one stride; the last one is that of
 the columns, and another one that of the rows. Rows that lie side by side, with their columns far apart, are turned some
-at a time into memory that stays in the cache, as a copy in order would turn all of them::
+at a time into memory that stays in the cache, as a copy in order would turn all of them. There they follow each other:
+where all other operands and the result lie in order, too, all rows of a tile are one (n4 is 1)::
 
-    for m0 in range(0, n1, n5):
-        m1 = min(m0 + n5, n1)
-        for c0 in range(0, n2, n4):
-            w = min(n4, n2 - c0)
+    for m0 in range(0, n0, n3):
+        m1 = min(m0 + n3, n0)
+        more = n4 * (m1 - m0 - 1)
+        for c0 in range(0, n1, n2):
+            w = min(n2, n1 - c0)
             turn_rows(b2, 0, b0, p0 + m0 + c0 * e0, w, e0, m1 - m0, w)
-            for r in range(m0, m1):
+            for r in range(m0, m1 - more):
                 s0 = (r - m0) * w
-                for c in range(w):
+                for c in range(w + w * more):
                     x0 = b2[s0 + c]
 """
 
@@ -30,12 +32,18 @@ from common.compiler.literals import dtype_name
 from common.compiler.loop_ir import STEP, Let, Loop, Place, Store
 from common.core.shapes import contiguous_strides
 from common.evaluate import kernels
-from common.evaluate.layouts import FEW, WORTH, dense
+from common.evaluate.layouts import FEW, WORTH, all_dense
 from common.kernels.arrays.copying import LONG, merge_dims
 
 _LIMIT = 8192
-_COLUMNS, _TILE = 64, 4096
-"""Columns of a tile of turned rows at most, and its elements."""
+_WHOLE, _COLUMNS, _TILE = 256, 64, 4096
+"""Columns up to which a tile of turned rows has all of them; how many it has otherwise, and how many elements."""
+_TILED = "tg"
+"""Operands of which parts are moved to a tile."""
+_SHORT, _VECTORS = 128, 64
+"""Columns below which a costly function waits longer for its last vectors than rows take to be gathered, unless they
+fill all that it computes side by side.
+"""
 _MOST = 48
 """Ints of a kernel at most: the builtin takes 64 arguments."""
 
@@ -45,13 +53,16 @@ class Reading(NamedTuple):
 
     Attributes
     ----------
-    letters : per operand "f" (columns follow each other), "s" (one element per row), "t" (rows are turned).
+    letters : per operand "f" (columns follow each other), "s" (one element per row), "t" (rows are turned), "g" (rows
+        are gathered, as a loop over all rows of a tile takes less time than one over each).
     copied : per operand whether it is copied in order first.
+    outer : how many dimensions lie around those of rows and columns.
     ints : the arguments of the kernel.
     """
 
     letters: str
     copied: tuple[bool, ...]
+    outer: int
     ints: tuple[int, ...]
 
     def run(
@@ -69,14 +80,15 @@ class Reading(NamedTuple):
 
     def writing(self, loop: Callable[..., Any], dtypes: Sequence[np.dtype]) -> Callable[..., None]:
         """``write(out, *arrays)``: the kernel on operands, and a result, that lie so."""
-        turned = [d for k, d in zip(self.letters, dtypes, strict=True) if k == "t"]
+        turned = [d for k, d in zip(self.letters, dtypes, strict=True) if k in _TILED]
         ends = np.cumsum([_TILE * d.itemsize for d in turned]).tolist()
         places = [(slice(e - _TILE * d.itemsize, e), d) for e, d in zip(ends, turned, strict=True)]
         copied, ints = self.copied if any(self.copied) else None, self.ints
 
         def write(out: np.ndarray, *arrays: np.ndarray) -> None:
             if copied is not None:
-                arrays = tuple([dense(x) if c else x for x, c in zip(arrays, copied, strict=True)])
+                made = iter(all_dense([x for x, c in zip(arrays, copied, strict=True) if c]))
+                arrays = tuple([next(made) if c else x for x, c in zip(arrays, copied, strict=True)])
             if not places:
                 loop(*arrays, out, *ints)
             else:
@@ -86,22 +98,23 @@ class Reading(NamedTuple):
         return write
 
 
-def reading(arrays: Sequence[Any], shape: tuple[int, ...], out: Any = None) -> Reading | None:
+def reading(arrays: Sequence[Any], shape: tuple[int, ...], out: Any = None, costly: bool = False) -> Reading | None:
     """How a loop over `shape` reads operands that broadcast to it; None where copies in order serve as well.
 
     Parameters
     ----------
     out : where it writes, whose last dimension is in order; in order by default.
+    costly : whether much is computed per element.
     """
     if prod(shape) < WORTH or not all(type(x) is np.ndarray for x in arrays):
         return None
     layouts = tuple([(x.shape, x.strides, x.itemsize if x.flags.aligned else 0) for x in arrays])
     to = contiguous_strides(shape) if out is None else _steps(shape, out.strides, out.itemsize, shape)
-    return None if to is None else _reading(layouts, shape, to)
+    return None if to is None else _reading(layouts, shape, to, costly)
 
 
 @lru_cache(maxsize=_LIMIT)
-def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...], to: tuple[int, ...]) -> Reading | None:
+def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...], to: tuple[int, ...], costly: bool) -> Reading | None:
     steps: list[Any] = [_steps(own, strides, size, shape) for own, strides, size in layouts]
     copied = [s is None for s in steps]
     while True:
@@ -121,14 +134,18 @@ def _reading(layouts: tuple[Any, ...], shape: tuple[int, ...], to: tuple[int, ..
             steps[i], copied[i] = None, True
     letters = "".join("f" if d[-1] == 1 else "s" if d[-1] == 0 else "t" for d in merged[:-1])
     outer = [d for d in range(len(lengths) - 1) if d != down]
-    rows = lengths[down] if down >= 0 else 1
-    tiles = -(-lengths[-1] // _COLUMNS)
-    width = min(-(-lengths[-1] // tiles) + 15 & -16, lengths[-1])
+    rows, columns = lengths[down] if down >= 0 else 1, lengths[-1]
+    tiles = 1 if columns <= _WHOLE else -(-columns // _COLUMNS)
+    width = min(-(-columns // tiles) + 15 & -16, columns)
     places = [(*(d[o] for o in outer), d[down] if down >= 0 else 0, d[-1]) for d in merged]
-    sizes = [lengths[o] for o in outer]
-    ints = (prod(sizes), rows, lengths[-1], len(outer), width, _TILE // width & -16)
-    ints = (*ints, *sizes, *(n for p in places for n in p))
-    return Reading(letters, tuple(copied), ints) if len(ints) <= _MOST else None
+    in_order, operands = ((columns, 1), (0, 0)), places[:-1]
+    if costly and columns < _SHORT and columns % _VECTORS:
+        gathered = "".join("g" if k == "f" and p[-2] != columns else k for k, p in zip(letters, operands, strict=True))
+        letters = letters if any(k == "s" and p[-2] for k, p in zip(letters, operands, strict=True)) else gathered
+    joined = tiles == 1 and all(k in _TILED or p[-2:] in in_order for k, p in zip((*letters, "f"), places, strict=True))
+    ints = (rows, columns, width, _TILE // width & -16, int(joined), *(lengths[o] for o in outer))
+    ints = (*ints, *(n for p in places for n in p))
+    return Reading(letters, tuple(copied), len(outer), ints) if len(ints) <= _MOST else None
 
 
 def _steps(own: tuple[int, ...], strides: tuple[int, ...], size: int, shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -146,6 +163,7 @@ def source(
     dtypes: Sequence[np.dtype],
     out_dtype: np.dtype,
     letters: str,
+    outer: int,
     known: Mapping[str, list[Let]] = MappingProxyType({}),
     apart: bool = True,
 ) -> str:
@@ -154,33 +172,37 @@ def source(
     Buffers are the operands, the result, and a tile for each turned operand; args those of `reading`. `known` and
     `apart` as in `common.evaluate.kernels.loop_source`.
     """
-    count, own = len(letters), "{} = args[6 + n3 + {} * (n3 + 2) + {}]".format
-    tiles = {i: f"b{count + 1 + j}" for j, i in enumerate(i for i, k in enumerate(letters) if k == "t")}
+    count, own = len(letters), f"{{}} = args[{5 + outer} + {{}} * {outer + 2} + {{}}]".format
+    tiles = {i: f"b{count + 1 + j}" for j, i in enumerate(i for i, k in enumerate(letters) if k in _TILED)}
     kinds, every = [*dtypes, out_dtype, *(dtypes[i] for i in tiles)], [*range(count + 1)]
-    lines = [f"wide(1, {apart})", *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)]]
-    lines += [f"n{i} = args[{i}]" for i in range(6)]
-    lines += [*[own(f"d{i}", i, "n3") for i in every], *[own(f"e{i}", i, "n3 + 1") for i in tiles]]
+    lines = [
+        "wide(1, True)" if apart else "wide(1)",
+        *[f"b{i} = buffer(bufs, {i}, {dtype_name(d)})" for i, d in enumerate(kinds)],
+    ]
+    lines += [f"n{i} = args[{i}]" for i in range(5 + outer)]
+    lines += [own(f"f{i}_{d}", i, d) for i in every for d in range(outer)]
+    lines += [*[own(f"d{i}", i, outer) for i in every], *[own(f"e{i}", i, outer + 1) for i in tiles]]
 
     def nest(body: Sequence[Let]) -> list[str]:
-        begin, columns = (" + c0", "w") if tiles else ("", "n2")
+        begin, columns = (" + c0", "w + w * more") if tiles else ("", "n1")
         row = [f"s{i} = (r - m0) * w" for i in tiles]
         row += [f"s{i} = p{i} + r * d{i}{begin}" for i in every if i not in tiles and letters[i : i + 1] != "s"]
         row += [f"x{i} = b{i}[p{i} + r * d{i}]" for i, k in enumerate(letters) if k == "s"]
         reads = [Let(f"x{i}", Place(tiles.get(i, f"b{i}"), f"s{i}", "c")) for i, k in enumerate(letters) if k != "s"]
         row += Loop("c", columns, [*reads, *body, Store(Place(f"b{count}", f"s{count}", "c"), body[-1].name)]).lines()
         if not tiles:
-            return _block("for r in range(n1):", row)
-        turns = [f"turn_rows({tile}, 0, b{i}, p{i} + m0 + c0 * e{i}, w, e{i}, m1 - m0, w)" for i, tile in tiles.items()]
-        tile = ["w = min(n4, n2 - c0)", *turns, *_block("for r in range(m0, m1):", row)]
-        return _block(
-            "for m0 in range(0, n1, n5):", ["m1 = min(m0 + n5, n1)", *_block("for c0 in range(0, n2, n4):", tile)]
-        )
+            return _block("for r in range(n0):", row)
+        moves = [line for i, tile in tiles.items() for line in _moved(i, tile, letters[i])]
+        tile = ["w = min(n2, n1 - c0)", *moves, *_block("for r in range(m0, m1 - more):", row)]
+        rows = ["m1 = min(m0 + n3, n0)", "more = n4 * (m1 - m0 - 1)", *_block("for c0 in range(0, n1, n2):", tile)]
+        return _block("for m0 in range(0, n0, n3):", rows)
 
     def planes(body: Sequence[Let]) -> list[str]:
-        starts = ["rest = plane", *[f"p{i} = 0" for i in every]]
-        steps = [f"p{i} += at * args[6 + n3 + {i} * (n3 + 2) + d]" for i in every]
-        starts += _block("for d in range(n3 - 1, -1, -1):", ["at = rest % args[6 + d]", "rest //= args[6 + d]", *steps])
-        return _block("for plane in range(n0):", [*starts, *nest(body)])
+        at = [" + ".join(["0", *[f"o{d} * f{i}_{d}" for d in range(outer)]]) for i in every]
+        text = [*[f"p{i} = {place}" for i, place in enumerate(at)], *nest(body)]
+        for d in reversed(range(outer)):
+            text = _block(f"for o{d} in range(n{5 + d}):", text)
+        return text
 
     if known:
         lines.append(f"x{count - 1} = b{count - 1}[0]")
@@ -188,6 +210,15 @@ def source(
         lines += _block(f"if {condition}:", [*planes(inner), "return 0"])
     lines += [*planes(body), "return 0"]
     return "\n".join([f"def {name}(bufs, args):", *[STEP + line for line in lines], ""])
+
+
+def _moved(i: int, tile: str, letter: str) -> list[str]:
+    """Statements that move rows of an operand to a tile, where they follow each other."""
+    if letter == "t":
+        return [f"turn_rows({tile}, 0, b{i}, p{i} + m0 + c0 * e{i}, w, e{i}, m1 - m0, w)"]
+    element = [Let(f"y{i}", Place(f"b{i}", f"q{i}", "c")), Store(Place(tile, f"s{i}", "c"), f"y{i}")]
+    row = [f"q{i} = p{i} + r * d{i} + c0", f"s{i} = (r - m0) * w", *Loop("c", "w", element).lines()]
+    return _block("for r in range(m0, m1):", row)
 
 
 def _block(head: str, lines: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
 from common.core.weak import Alive, WhileKeysLive, forgetting
+from common.evaluate.layouts import overwrite
 from common.runtime.tape_state import WriteLog
 from common.tensor.node import Node, next_number
 
@@ -196,7 +197,10 @@ def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     ValueError : the memory is that of a read-only array.
     """
     try:
-        target[...] = read_first(target, source) if type(source) is np.ndarray else source
+        if type(source) is np.ndarray:
+            overwrite(target, read_first(target, source))
+        else:
+            target[...] = source
     except TypeError:
         raise EscapedTracerError(
             "what is written exists only when its program runs: write inside the traced function, or inside a block of "

@@ -14,6 +14,7 @@ from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
+from common.evaluate.layouts import overwrite
 from common.evaluate.specialise import Recipe
 from common.methods.assign import assign
 from common.methods.in_place import has_history
@@ -146,7 +147,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
         return general(self, key, value)
     try:
         if not filled(part, v):
-            part[...] = read_first(part, v)
+            overwrite(part, read_first(part, v))
     except ValueError:  # a shape that does not fit, or that numpy does not take
         return general(self, key, value)
     frame = _getframe(1)

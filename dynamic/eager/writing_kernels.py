@@ -28,6 +28,7 @@ from common.core.source_lines import user_files, user_frame
 from common.evaluate import specialise as eager
 from common.evaluate.kernels import MANY, filled
 from common.evaluate.kinds import number
+from common.evaluate.layouts import overwrite
 from common.methods.in_place_functions import AT_INDICES, NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
@@ -292,7 +293,7 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
 
 def _put(x: np.ndarray, value: np.ndarray) -> None:
     if x.size < MANY or not filled(x, value):
-        x[...] = read_first(x, value)
+        overwrite(x, read_first(x, value))
 
 
 def _setting(name: str, value_of: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -229,7 +229,8 @@ def among_rows(
     how = strided_loops.reading([*map(turned, arrays), *constants], first.shape, first)
     if how is None or how.copied[0]:
         return False
-    source = strided_loops.source("fused", expressions(program, x.dtype), dtypes, x.dtype, how.letters, apart=False)
+    body = expressions(program, x.dtype)
+    source = strided_loops.source("fused", body, dtypes, x.dtype, how.letters, how.outer, apart=False)
     write = how.writing(compiled(source, "fused", False), dtypes)
 
     def run(*arrays: np.ndarray) -> None:

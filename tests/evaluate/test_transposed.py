@@ -1,12 +1,17 @@
 """Loops that read transposed matrices where they lie give what numpy gives, for sizes off the tiles and all layouts."""
 
 import itertools
+import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 import dynamic as tw
-from common.evaluate import layouts, strided_loops
+from common.compiler.compile import meaning
+from common.compiler.llvm_engine import TIDYING
+from common.compiler.translate import translate
+from common.evaluate import kernels, layouts, strided_loops
 from tests.bits import assert_same_bits
 from tests.helpers.proofs import each, examples
 from tests.helpers.wrapped import wrap
@@ -119,11 +124,57 @@ def _as_it_lies(values, x, dtype):
 @pytest.mark.parametrize("order", [(1, 0), (2, 1, 0), (0, 2, 1)])
 def test_it_is_not_copied(monkeypatch, order):
     """The operand that lies by columns reaches the loop as it is."""
-    monkeypatch.setattr(strided_loops, "dense", None)
+    monkeypatch.setattr(layouts, "dense", None)
     shape = (83, 71, 23)[: len(order)]
     x = tw.tensor(np.ones(shape)).permute(order)
     assert strided_loops.reading([x.numpy(), np.ones(x.shape)], tuple(x.shape)).letters == "tf"
     (x + tw.ones(x.shape, dtype=tw.float64)).numpy()
+
+
+@each("letters", ["f", "t", "ft", "sf", "g", "gf"])
+@each("outer", range(4))
+def test_loops_are_written_with_vectors(letters, outer):
+    """The translator writes the loop over columns with vectors and leaves nothing to LLVM's pipeline."""
+    dtypes = [np.dtype(np.float32)] * len(letters)
+    name = "exp" if len(letters) == 1 else "add"
+    source = strided_loops.source("k", kernels.body_of(name, dtypes), dtypes, dtypes[0], letters, outer)
+    text, left = translate(source, "k", partial(meaning, kernel="k"))
+    assert left == TIDYING
+    assert re.search(r"store <\d+ x float>", text)
+
+
+@each("size", [(10, 40, 17), (70, 46, 46), (2, 5, 700, 30), (9, 200, 127), (9, 30, 130), (9, 30, 64)])
+def test_rows_of_costly_functions(size):
+    """Short rows that lie apart, or repeat, are gathered in tiles; they have the bits of copies in order."""
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal(size).astype(np.float32).swapaxes(-2, -3)
+    y = rng.standard_normal(x.shape).astype(np.float32)
+    row, column, part = y[..., :1, :], y[..., :1], rng.standard_normal((*x.shape[:-1], size[-1] + 3))[..., 1:-2]
+    short = size[-1] < 128 and size[-1] != 64
+    assert strided_loops.reading([x], x.shape, costly=True).letters == ("g" if short else "f")
+    assert strided_loops.reading([x, y, row], x.shape, costly=True).letters == ("gfg" if short else "fff")
+    assert strided_loops.reading([x, column], x.shape, costly=True).letters == "fs"
+    assert strided_loops.reading([x, y], x.shape).letters == "ff"
+    ops = [lambda x, *_: x.exp(), lambda x, y, *_: x.atan2(y), lambda x, y, row, *_: x.tanh() * y - row,
+           lambda x, y, row, column, part: (x * row).exp() + column, lambda *given: (given[-1] * 2).sin() + given[0],
+           lambda x, *_: abs(x) ** 2.5]  # fmt: skip
+    for op in ops:
+        for _ in range(3):
+            found = op(*map(tw.from_numpy, (x, y, row, column, part))).numpy()
+        wanted = op(*[tw.tensor(np.ascontiguousarray(z)) for z in (x, y, row, column, part)]).numpy()
+        assert_same_bits(found, wanted, str(size))
+
+
+def test_an_operand_that_comes_twice_is_copied_once(monkeypatch):
+    copies = []
+    monkeypatch.setattr(layouts, "copied", lambda x, *form: copies.append(x) or np.ascontiguousarray(x))
+    x = np.arange(300.0 * 100).reshape(300, 100)[:, ::2]
+    np.testing.assert_array_equal((tw.from_numpy(x) * tw.from_numpy(x[:])).numpy(), x * x)
+    assert len(copies) == 2
+    copies.clear()
+    y = tw.from_numpy(x)
+    np.testing.assert_array_equal((y * y).numpy(), x * x)
+    assert len(copies) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int16", "uint8"])
@@ -157,6 +208,25 @@ def test_reductions_of_what_lies_in_another_order(name, order, dtype):
         found, wanted = (getattr(tw, name)(z, dim, keepdim=keepdim).numpy() for z in (y, in_order))
         assert found.flags.c_contiguous
         assert_same_bits(found, wanted, name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@each("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (2, 0, 1)])
+def test_reductions_of_parts_that_lie_in_another_order(order, dtype):
+    """Rows with gaps between them are moved as rows, and not turned."""
+    x = (9 * np.random.default_rng(5).standard_normal((20, 23, 26))).astype(dtype)[1:-1, 2:, 3:-2]
+    y = tw.from_numpy(x).permute(order)
+    assert layouts.memory_order(y.numpy()) == tuple(np.argsort(order).tolist())
+    in_order = tw.tensor(np.ascontiguousarray(x.transpose(order)))
+    for name, dim in itertools.product(["sum", "amax"], [0, 1, 2, (0, 1), (1, 2), (0, 2), (0, 1, 2)]):
+        assert_same_bits(getattr(tw, name)(y, dim).numpy(), getattr(tw, name)(in_order, dim).numpy(), name)
+
+
+def test_what_has_no_order_of_its_own():
+    """Elements in order, repeated ones, windows and steps backwards."""
+    x = np.zeros((100, 80))
+    for y in (x, x[:, 5:], x[::2], np.broadcast_to(x[:, :1], x.shape).T, _windows(x[0], 20).T, x.T[::-1]):
+        assert layouts.memory_order(y) is None
 
 
 IN_PLACE_ORDER = {
@@ -225,3 +295,10 @@ def test_a_turned_matrix_of_a_product_is_not_copied(monkeypatch):
     a, b = tw.ones(40, 30), tw.ones(40, 20)
     assert (a.T @ b).sum() == 40 * 600
     assert (a.T @ b[:, 0].clone()).sum() == 40 * 30
+
+
+def test_loops_that_write_over_an_operand_write_no_element_twice():
+    dtypes = [np.dtype(np.float32)] * 2
+    first = [strided_loops.source("k", kernels.body_of("add", dtypes), dtypes, dtypes[0], "ff", 0, apart=apart)
+             .split("\n")[1].strip() for apart in (True, False)]  # fmt: skip
+    assert first == ["wide(1, True)", "wide(1)"]
