@@ -16,6 +16,7 @@ from common.core.op import NativeCall, Op, Refusal
 from common.core.shapes import contiguous_strides
 from common.core.spec import Spec
 from common.evaluate import kernels
+from common.evaluate.kernels import MANY
 from common.runtime.builtins import make_steps, make_view
 from common.runtime.call_text import MAX_BUFFERS
 
@@ -165,3 +166,13 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
 
 #: Users' names of ops that they do not call by name.
 _PUBLIC = {"index_get": "index", "index_set": "index_put", "pick": "nll_loss", "put_zeros": "index_add"}
+
+
+def overwrite(target: np.ndarray, source: np.ndarray) -> None:
+    """Write an array to the memory of another one; a large one by the loops that copy, loaded with the first."""
+    if target.size < MANY:
+        target[...] = source
+    else:
+        from common.evaluate import layouts
+
+        layouts.overwrite(target, source)

@@ -23,7 +23,7 @@ from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
 from common.core.weak import Alive, WhileKeysLive, forgetting
-from common.evaluate.layouts import overwrite
+from common.evaluate.native_results import overwrite
 from common.runtime.tape_state import WriteLog
 from common.tensor.node import Node, next_number
 

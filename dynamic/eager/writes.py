@@ -14,7 +14,7 @@ from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.kernels import filled
 from common.evaluate.kinds import number
-from common.evaluate.layouts import overwrite
+from common.evaluate.native_results import overwrite
 from common.evaluate.specialise import Recipe
 from common.methods.assign import assign
 from common.methods.in_place import has_history

@@ -28,7 +28,7 @@ from common.core.source_lines import user_files, user_frame
 from common.evaluate import specialise as eager
 from common.evaluate.kernels import MANY, filled
 from common.evaluate.kinds import number
-from common.evaluate.layouts import overwrite
+from common.evaluate.native_results import overwrite
 from common.methods.in_place_functions import AT_INDICES, NAMES
 from common.methods.install import IN_PLACE
 from common.ops import functional
