@@ -14,6 +14,7 @@ from common.core import mode
 from common.core.devices import STRIDED, dense, on_cpu
 from common.core.errors import ArgumentError, DTypeError, GradientError, NotDefinedError, ShapeError
 from common.core.int_arguments import is_whole_number
+from common.core.shapes import contiguous_strides
 from common.core.size_tuples import Size
 from common.core.sizes import Dim
 from common.core.source_lines import user_frame
@@ -278,23 +279,36 @@ def is_shared(self: TensorBase) -> bool:
     return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap)
 
 
-def set_(self: TensorBase, source: TensorBase) -> TensorBase:
-    """Take over the memory of another tensor, of any shape, as ``x.data = source`` does.
+def set_(
+    self: TensorBase, source: TensorBase | Storage, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> TensorBase:
+    """Take over the memory of another tensor, of any shape, as ``x.data = source`` does; or a part of a storage.
+
+    Parameters
+    ----------
+    storage_offset : the first element, counted from that of `source`.
+    size, stride : of the tensor then; without them that of `source`, or all of a storage; steps in C order.
 
     Raises
     ------
-    ArgumentError : `source` is no tensor: there are no storages to be given by themselves.
-    DTypeError : it has another dtype.
+    ArgumentError, DTypeError, ShapeError : no tensor or storage; another dtype; a part that does not lie in it.
     GradientError : the tensor requires grad, and ops are recorded.
     """
-    if not isinstance(source, TensorBase):
-        raise ArgumentError(f"set_(): argument 'source' must be a Tensor, not {type(source).__name__}")
-    if source.dtype != self.dtype:
+    if not isinstance(source, (TensorBase, Storage)):
+        raise ArgumentError(f"set_(): argument 'source' must be a Tensor or Storage, not {type(source).__name__}")
+    if source.dtype not in (self.dtype, np.uint8 if isinstance(source, Storage) else self.dtype):
         raise DTypeError(f"set_(): the source is {source.dtype}, which is not the tensor's {self.dtype}")
     if mode.is_grad_enabled() and is_recorded(self):
         raise GradientError(
             "a Variable that requires grad is being used in an in-place operation (set_): use no_grad(), or detach()"
         )
+    if isinstance(source, TensorBase) and size is not None:
+        storage_offset += source.storage_offset()
+        source = Storage(owner_of(concrete(source)), self.dtype)
+    if isinstance(source, Storage):
+        memory = wrap(source.elements(self.dtype))
+        size = (numel(memory.shape) - storage_offset,) if size is None else tuple(size)
+        source = functional.as_strided(memory, size, stride or contiguous_strides(size), storage_offset)
     self.data = source
     count_write(self.payload)
     return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, CheckError, ShapeError
 from common.nn import functions as F
 from common.nn import init
 from common.nn.module import Module
@@ -36,7 +36,7 @@ class Embedding(Module):
 
     Raises
     ------
-    IndexRangeError : `padding_idx` is no row.
+    CheckError : `padding_idx` is no row.
     ShapeError : a weight that is given has other sizes.
     """
 
@@ -59,7 +59,7 @@ class Embedding(Module):
         super().__init__()
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise IndexRangeError(f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}")
+                raise CheckError(f"padding_idx must be within num_embeddings: {padding_idx} of {num_embeddings}")
             padding_idx %= num_embeddings
         on_cpu(device, "Embedding")
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
@@ -89,11 +89,11 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """A module with a copy of a table.
+        """A module over a table.
 
         Parameters
         ----------
-        embeddings : (rows, columns) tensor.
+        embeddings : (rows, columns) tensor, whose memory the module shares.
         freeze : whether the table gets no gradient.
         padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse : as of the class.
 
@@ -145,6 +145,10 @@ class EmbeddingBag(Module):
     Attributes
     ----------
     weight : (num_embeddings, embedding_dim), drawn from N(0, 1), 0 at `padding_idx`.
+
+    Raises
+    ------
+    CheckError : `padding_idx` is no row.
     """
 
     reset_parameters = reset_parameters
@@ -157,7 +161,7 @@ class EmbeddingBag(Module):
         super().__init__()
         on_cpu(device, "EmbeddingBag")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError(f"padding_idx must be within num_embeddings, got {padding_idx}")
+            raise CheckError(f"padding_idx must be within num_embeddings: {padding_idx} of {num_embeddings}")
         if padding_idx is not None and padding_idx < 0:
             padding_idx += num_embeddings
         self.num_embeddings, self.embedding_dim, self.max_norm = num_embeddings, embedding_dim, max_norm

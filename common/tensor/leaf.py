@@ -18,11 +18,12 @@ from common.tensor.base import TensorBase
 
 
 class Leaf(TensorBase):
-    """A named tensor that owns its memory.
+    """A named tensor.
 
     Parameters
     ----------
-    data : (...) array, tensor or nested lists; copied, so that no write reaches anything else.
+    data : (...) tensor, whose memory this one shares, so that writes to either show in both; or an array or nested
+        lists, which are copied.
     requires_grad : record operations on it.
 
     Raises
@@ -35,7 +36,7 @@ class Leaf(TensorBase):
     __guards_itself__ = True  # an engine's short paths are among its methods
 
     def __init__(self, data: Any, requires_grad: bool) -> None:
-        self._hold(_owned(data), requires_grad)
+        self._hold(_memory_of(data), requires_grad)
 
     def _hold(self, array: np.ndarray, requires_grad: bool) -> None:
         if requires_grad and array.dtype.kind != "f":
@@ -72,7 +73,7 @@ class Parameter(Leaf):
 
     Parameters
     ----------
-    data : (...) array, tensor or nested lists, copied; no elements by default.
+    data : (...) tensor, whose memory it shares, or array or nested lists, which are copied; no elements by default.
     requires_grad : whether it is differentiated.
 
     Examples
@@ -96,7 +97,7 @@ class Buffer(Leaf):
 
     Parameters
     ----------
-    data : (...) array, tensor or nested lists; copied.
+    data : (...) tensor, whose memory it shares, or array or nested lists, which are copied.
     persistent : whether the `state_dict` of a module has it.
     """
 
@@ -116,14 +117,15 @@ def sharing(leaf: Leaf) -> Buffer:
     return shared
 
 
-def _owned(data: Any) -> np.ndarray:
+def _memory_of(data: Any) -> np.ndarray:
     if isinstance(data, TensorBase):
-        data = data.payload
-        if not isinstance(data, np.ndarray):
+        array = data.payload
+        if not isinstance(array, np.ndarray):
             raise TraceError(
                 "a Parameter or Buffer cannot be made of a traced value: make it before the traced function runs, and "
                 "write to it inside with copy_()"
             )
+        return array
     if isinstance(data, np.ndarray):
         refuse_beyond_memory("tensor", data.nbytes)
     array: np.ndarray = np.array(data, order="C")

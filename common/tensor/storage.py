@@ -48,6 +48,10 @@ class Storage:
 
     __len__ = size
 
+    def elements(self, dtype: np.dtype[Any]) -> np.ndarray:
+        """All of the memory as (n,) elements of a dtype, shared if they lie one after the other."""
+        return self._owner.ravel("K").view(dtype)
+
     def tolist(self) -> list[Any]:
         """The elements, in the order of the memory."""
         return np.frombuffer(self._owner.tobytes("A"), self.dtype).tolist()

@@ -119,6 +119,62 @@ def other_memory_by_set(tw):
         x.set_(tw.ones(2))
 
 
+def part_of_a_storage_by_set(tw):
+    x = tw.arange(10.0)
+    y = tw.tensor(())
+    y.set_(x.storage(), storage_offset=0, size=tw.Size([4]), stride=[2])
+    assert y.tolist() == [0.0, 2.0, 4.0, 6.0]
+    y.set_(x.untyped_storage(), 1, (2, 2))
+    y[0, 0] = 99.0
+    assert y.tolist() == [[99.0, 2.0], [3.0, 4.0]]
+    assert x[1].item() == 99.0
+    y.set_(x[2:].storage())
+    assert y.shape == (10,)
+    y.set_(x[2:], 1, (3,), (3,))
+    assert y.tolist() == [3.0, 6.0, 9.0]
+    with pytest.raises((RuntimeError, TypeError)):
+        y.set_(tw.arange(3).storage())
+
+
+def parameters_and_buffers_share_memory(tw):
+    x = tw.arange(6.0).view(2, 3)
+    p = tw.nn.Parameter(x.t())
+    with tw.no_grad():
+        p[0, 1] = 7.0
+    x[0, 0] = 5.0
+    assert x.tolist() == p.t().tolist() == [[5.0, 1.0, 2.0], [7.0, 4.0, 5.0]]
+    assert p.stride() == (1, 3)
+    y = tw.tensor([1.0, 2.0], requires_grad=True) * 2
+    p = tw.nn.Parameter(y)
+    assert p.is_leaf
+    z = (y * y).sum()
+    with tw.no_grad():
+        p.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    counts = tw.zeros(2)
+    module = tw.nn.Module()
+    module.register_buffer("counts", counts)
+    module.counts += 1
+    assert counts.tolist() == [1.0, 1.0]
+
+
+def tables_that_are_given_are_scaled_down_in_place(tw):
+    table = tw.tensor([[3.0, 4.0], [0.5, 0.0], [6.0, 8.0]])
+    embedding = tw.nn.Embedding.from_pretrained(table, max_norm=1.0)
+    assert abs(embedding(tw.tensor([0])).norm().item() - 1.0) < 1e-5
+    assert abs(table[0].norm().item() - 1.0) < 1e-5
+    assert table[1:].tolist() == [[0.5, 0.0], [6.0, 8.0]]
+    bags = tw.nn.EmbeddingBag.from_pretrained(table, max_norm=1.0, mode="sum")
+    bags(tw.tensor([[2, 1]]))
+    assert abs(table[2].norm().item() - 1.0) < 1e-5
+    for make in (tw.nn.Embedding, tw.nn.EmbeddingBag):
+        with pytest.raises(AssertionError, match="num_embeddings"):
+            make(3, 2, padding_idx=3)
+    with pytest.raises((RuntimeError, ValueError)):
+        bags(tw.tensor([[2, 1]]), per_sample_weights=tw.ones(1, 2, dtype=tw.float64))
+
+
 def storages_are_compared_and_counted(tw):
     x = tw.arange(5.0)
     part = x[1:3]

@@ -58,7 +58,7 @@ def embedding_bag(
     ShapeError : sizes that do not fit.
     IndexRangeError : an index outside [0, entries), `padding_idx` outside [-entries, entries), or an offset that is
         negative or lies behind the end of `index`; the first one is 0.
-    DTypeError : `index` is not int64 or int32.
+    DTypeError : `index` is not int64 or int32, or `per_sample_weights` has another dtype than `weight`.
     """
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"mode has to be one of sum, mean or max, got {mode!r}")
@@ -70,6 +70,9 @@ def embedding_bag(
     if per_sample_weights is not None and tuple(per_sample_weights.shape) != tuple(index.shape):
         raise ShapeError("embedding_bag: If per_sample_weights is not None, then it must have the same shape as the "
                          f"input ({tuple(index.shape)}), got {tuple(per_sample_weights.shape)}")  # fmt: skip
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise DTypeError(f"embedding_bag(): expected per_sample_weights to have the same type as weight "
+                         f"({weight.dtype}), got {per_sample_weights.dtype}")  # fmt: skip
     if index.ndim == 2:
         if offsets is not None:
             raise ArgumentError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
