@@ -247,9 +247,9 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
             if below := module._modules:
                 stack += [(join(name, child), m) for child, m in reversed(below.items()) if m is not None]
 
-    def modules(self) -> Iterator[Module]:
-        """Iterate over this module and all below it, each once."""
-        return map(_second, self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Iterate over this module and all below it, each once if `remove_duplicate`."""
+        return map(_second, self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

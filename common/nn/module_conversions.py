@@ -26,7 +26,7 @@ class Convertible(HoldsFunctions):
 
         def _named_leaves(self, prefix: str) -> Iterator[tuple[str, Any]]: ...
 
-        def modules(self) -> Iterator[Any]:
+        def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
             """See `Module`."""
 
     def to_empty(self: C, *, device: Any = None, recurse: bool = True) -> C:

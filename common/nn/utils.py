@@ -38,7 +38,9 @@ def _norm(x: Any, order: float) -> Any:
     return F.sqrt(F.sum(F.square(x))) if order == 2 else F.pow(F.sum(F.pow(F.abs(x), order)), 1 / order)
 
 
-def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Any:
     """The norm of the norms of tensors: that of all their elements.
 
     Parameters
@@ -46,6 +48,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     tensors : one or several, (...).
     norm_type : the order: 2, 1, 0 (elements that are not 0), inf, or any other number.
     error_if_nonfinite : refuse a norm that is nan or infinite; looks at it, so not inside a traced function.
+    foreach : accepted; it changes nothing.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     return total
 
 
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> None:
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1.
 
     Parameters
@@ -88,6 +91,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> 
     parameters : one or several; those without gradient are left alone.
     max_norm : the norm that the gradients have afterwards, at most.
     total_norm : () as `get_total_norm` gives it.
+    foreach : accepted; it changes nothing.
     """
     with mode.GradSwitch(False):
         factor = F.clamp(max_norm / (total_norm + 1e-6), max=1.0)
@@ -203,9 +207,15 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
             start += n
 
 
-def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
     """The older name of `clip_grad_norm_`."""
-    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 def flatten_dense_tensors(tensors: Iterable[Any]) -> Any:

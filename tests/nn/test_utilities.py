@@ -175,3 +175,18 @@ def test_layers_compute_the_weight_of_a_convolution_by_its_inner_method(engine, 
         layer.load_state_dict(plain.state_dict())
         assert (layer(x) == expected).all()
         assert (engine.function(layer)(x) == expected).all()
+
+
+@ENGINES
+def test_norms_take_foreach_and_modules_may_come_twice(engine):
+    p = engine.nn.Parameter([3.0, 4.0])
+    p.grad = engine.tensor([3.0, 4.0])
+    total = engine.nn.utils.get_total_norm([p.grad], foreach=True)
+    engine.nn.utils.clip_grads_with_norm_([p], 2.5, total, foreach=False)
+    assert total.item() == 5.0
+    assert p.grad.tolist() == pytest.approx([1.5, 2.0])
+    assert engine.nn.utils.clip_grad_norm([p], 1.0, foreach=True).item() == pytest.approx(2.5)
+    layer = engine.nn.ReLU()
+    both = engine.nn.Sequential(layer, layer)
+    assert len(list(both.modules())) == 2
+    assert len(list(both.modules(remove_duplicate=False))) == 3
