@@ -17,6 +17,9 @@ COPIES = {
     "first power": (lambda x: x.matrix_power(1), (90, 90)),
     "one group": (lambda x: dynamic.nn.functional.channel_shuffle(x, 1), (1, 90, 90)),
     "groups of one": (lambda x: dynamic.nn.functional.channel_shuffle(x, x.shape[1]), (1, 90, 90)),
+    "cropped reflections": (lambda x: dynamic.nn.functional.pad(x, (-1, -2), mode="reflect"), (1, 9000)),
+    "cropped edges": (lambda x: dynamic.nn.functional.pad(x, (0, -2), mode="replicate"), (1, 9000)),
+    "cropped circles": (lambda x: dynamic.nn.functional.pad(x, (-2, 0), mode="circular"), (1, 9000)),
     "interleaved elements": (lambda x: x.repeat_interleave(4, 1), (9000, 1)),
 }
 

@@ -266,7 +266,7 @@ def _padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
             y = _reflected_along(y, dim, before, after)
         else:
             y = _border(y, dim, before, after, mode)
-    return clone(y) if y is x else y
+    return clone(y) if all(before <= 0 and after <= 0 for before, after in pairs) else y
 
 
 def _number(value: Any) -> float:
