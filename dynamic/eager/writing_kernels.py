@@ -39,7 +39,6 @@ from common.tensor.leaf import Leaf
 from common.tensor.view_families import is_recorded
 from common.tensor.write_log import log_write, native_log, read_first
 from dynamic.eager.remembered import KINDS, OFTEN
-from dynamic.eager.row_writes import RowWays
 
 _LIMIT = 256
 _ndarray = np.ndarray
@@ -246,7 +245,7 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
     general = boundary.guarded(getattr(TensorBase, operator or name), name)
     ways = Ways(function, lambda *given: _learnt(*given))
     calls, tuples = ways.calls, ways.tuples
-    rows = RowWays(function)
+    rows: list[Any] = []
 
     def wide(x: np.ndarray, self: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if not ways.wrote(x, (self,), others, options):
@@ -259,7 +258,11 @@ def _over(name: str, function: Callable[..., Any], operator: str | None = None) 
         """The commonest operands: none, one tensor with memory of its own, or one or two numbers."""
         x = write(self)
         if x is None and (x := free(self)) is None:
-            if not rows.wrote(self, others, options):
+            if not rows:
+                from dynamic.eager.row_writes import RowWays
+
+                rows.append(RowWays(function))
+            if not rows[0].wrote(self, others, options):
                 return general(self, *others, **options)
             _log(self.payload, _getframe(1))
             return self

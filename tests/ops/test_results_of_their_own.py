@@ -20,6 +20,15 @@ COPIES = {
     "cropped reflections": (lambda x: dynamic.nn.functional.pad(x, (-1, -2), mode="reflect"), (1, 9000)),
     "cropped edges": (lambda x: dynamic.nn.functional.pad(x, (0, -2), mode="replicate"), (1, 9000)),
     "cropped circles": (lambda x: dynamic.nn.functional.pad(x, (-2, 0), mode="circular"), (1, 9000)),
+    "sorted number": (lambda x: x.sort()[0], ()),
+    "largest number": (lambda x: x.topk(1)[0], ()),
+    "middle number": (lambda x: x.median(0)[0], ()),
+    "most frequent number": (lambda x: x.mode(0)[0], ()),
+    "first number": (lambda x: x.kthvalue(1)[0], ()),
+    "greatest number": (lambda x: x.max(0)[0], ()),
+    "edges of bins": (lambda x: dynamic.histogram(dynamic.ones(3), x)[1], (9000,)),
+    "shuffled by 1": (lambda x: dynamic.nn.functional.pixel_shuffle(x, 1), (1, 9, 1000)),
+    "unshuffled by 1": (lambda x: dynamic.nn.functional.pixel_unshuffle(x, 1), (1, 9, 1000)),
     "interleaved elements": (lambda x: x.repeat_interleave(4, 1), (9000, 1)),
 }
 

@@ -80,7 +80,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input.size(-3)={c} is not divisible by {r * r}"
         )
-    return shuffled_(x, r=r)
+    return clone(x) if r == 1 else shuffled_(x, r=r)
 
 
 def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
@@ -107,7 +107,7 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
         if size % r != 0:
             raise ShapeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but {size} is not "
                              f"divisible by {r}")  # fmt: skip
-    return unshuffled_(x, r=r)
+    return clone(x) if r == 1 else unshuffled_(x, r=r)
 
 
 def channel_shuffle(x: Any, groups: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.dispatch import apply
+from common.core.dispatch import apply, called
 from common.core.docstrings import sections_of
 from common.core.dtypes import int16, int64, refuse, uint8
 from common.core.errors import ArgumentError, EmptyError
@@ -17,11 +17,10 @@ from common.core.op import NativeCall, Op
 from common.core.return_types import values_and_indices
 from common.core.sizes import hint
 from common.core.spec import Spec, numel
-from common.core.unbroadcast import reshaped
 from common.ops._define import kernel
 from common.ops._samples import join, one
 from common.ops.index.taken import taken
-from common.ops.math.cast import to
+from common.ops.math.cast import clone, to
 from common.ops.math.compare import maximum, minimum
 from common.ops.reduce.reductions import amax_, amin_, reduced
 from common.ops.shape.view import reshape
@@ -166,7 +165,7 @@ def _extremum(
     axis, node_name = normalize_dim(dim, x.ndim, "max"), f"{name}Backward0"
     indices = _positions(position, x, axis, False)
     if x.ndim == 0:
-        return values_and_indices(name.lower(), reshaped(x, (), node_name), indices)
+        return values_and_indices(name.lower(), called(clone(x), node_name), indices)
     kept = reshape(indices, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
     values = taken(x, kept, axis, keepdim, node_name)
     return values_and_indices(name.lower(), values, kept if keepdim else indices)

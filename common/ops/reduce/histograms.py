@@ -13,6 +13,7 @@ from common.ops.create.spaced import linspace
 from common.ops.index.gather import scatter_add
 from common.ops.index.written_values import of_dtype, without_history
 from common.ops.math.arithmetic import zeros_like
+from common.ops.math.cast import clone
 from common.ops.math.compare import eq, ge, le, logical_and, where
 from common.ops.reduce.reductions import amax, amin
 from common.ops.reduce.reductions import sum as total
@@ -142,7 +143,7 @@ def histogram(x: Any, bins: Any = 100, *, range: Any = None, weight: Any = None,
                          f"tensor, but got input with shape {list(x.shape)}, and weight with shape "
                          f"{list(weight.shape)}")  # fmt: skip
     flat = reshape(without_history(x), (-1,))
-    edges = _edges("histogram", flat, bins, range, 0)
+    edges = clone(_edges("histogram", flat, bins, range, 0))
     return Histogram(_counted("histogram", reshape(flat, (-1, 1)), [edges], weight, density), edges)
 
 

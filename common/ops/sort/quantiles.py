@@ -15,13 +15,13 @@ from common.core.int_arguments import flag, normalize_dim
 from common.core.op import Op
 from common.core.return_types import values_and_indices
 from common.core.spec import numel
-from common.core.unbroadcast import reshaped
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.index.gather import gather_, index_select
 from common.ops.index.taken import taken
 from common.ops.index.written_values import of_dtype
 from common.ops.math.arithmetic import zeros_like
+from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min, eq, isnan, logical_not, ne, where
 from common.ops.math.division import floor_divide
 from common.ops.math.rounding import ceil, floor, round
@@ -205,7 +205,7 @@ def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, keepdim: bool) 
     """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
-        return values_and_indices(name.lower(), reshaped(x, (), node_name), reshape(index, ()))
+        return values_and_indices(name.lower(), called(clone(x), node_name), reshape(index, ()))
     index = back_in_order(index, axis)
     values = taken(x, index, axis, keepdim, node_name)
     index = index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :]))

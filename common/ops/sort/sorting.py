@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
+from common.core.dispatch import called
 from common.core.dtypes import float32, int32, int64, promote, refuse
 from common.core.errors import ArgumentError, EmptyError, ShapeError
 from common.core.int_arguments import flag, integer, normalize_dim
@@ -15,13 +16,12 @@ from common.core.op import REGISTRY, NativeCall, Op
 from common.core.return_types import values_and_indices
 from common.core.sizes import same
 from common.core.spec import Spec, numel
-from common.core.unbroadcast import reshaped
 from common.ops._define import kernel
 from common.ops._samples import Samples, away_from_zero, one
 from common.ops.index.gather import gather_
 from common.ops.index.taken import taken
 from common.ops.index.written_values import of_dtype
-from common.ops.math.cast import to
+from common.ops.math.cast import clone, to
 from common.ops.shape.slices import narrow, select
 from common.ops.shape.view import reshape, transpose
 from common.tensor.create import lift
@@ -202,7 +202,7 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False) 
 
 
 def _taken(name: str, x: Any, order: Any, axis: int, node_name: str) -> Any:
-    values = taken(x, order, axis, True, node_name) if x.ndim else reshaped(x, (), node_name)
+    values = taken(x, order, axis, True, node_name) if x.ndim else called(clone(x), node_name)
     return values_and_indices(name, values, order)
 
 
@@ -259,7 +259,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
         places = gather_(places, order, dim=rows.ndim - 1)
     places = back_in_order(places, axis)
     if x.ndim == 0 and k == 1:
-        return values_and_indices("topk", reshaped(x, (), "TopkBackward0"), reshape(places, ()))
+        return values_and_indices("topk", called(clone(x), "TopkBackward0"), reshape(places, ()))
     return _taken("topk", x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
 
 
@@ -289,7 +289,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         raise ShapeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {n}")
     _, indices = topk(x, k, dim, largest=False)
     if x.ndim == 0:
-        return values_and_indices("kthvalue", reshaped(x, (), "KthvalueBackward0"), indices)
+        return values_and_indices("kthvalue", called(clone(x), "KthvalueBackward0"), indices)
     index = narrow(indices, axis, k - 1, 1)
     values = taken(x, index, axis, keepdim, "KthvalueBackward0")
     return values_and_indices("kthvalue", values, REGISTRY["clone"](index if keepdim else select(index, axis, 0)))

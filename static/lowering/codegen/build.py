@@ -16,7 +16,7 @@ from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
 from static.lowering.codegen.flat_sums import FLAT, FlatSums
 from static.lowering.codegen.loop_nest import Nest
-from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
+from static.lowering.codegen.row_stages import DEEP, RECOMPUTED_ITEMS, Stages, is_cheap, source_item
 from static.lowering.codegen.row_sums import in_blocks, lane_loops, make_lanes
 from static.lowering.codegen.tiles import Tiles
 from static.lowering.fusion.library_kernels import known_sum
@@ -75,7 +75,7 @@ class _Builder(Indexed):
         self.scalars: dict[Any, Any] = {}
         self.row_values, self.values = dict[Any, Any](), dict[Any, Any]()
         self.kept: dict[Any, Scratch] = {}
-        self.column, self.count, self.now = "c", 0, 0
+        self.column, self.count, self.now, self.depth = "c", 0, 0, 0
         self.columns, self.tiles = self._columns(columns), Tiles(group, self.nest, part is None)
         self.flat = FlatSums(self.nest, [item for item in group.items if item.kind == FLAT])
 
@@ -303,7 +303,7 @@ class _Builder(Indexed):
             value = self.pick(item, stage)
         else:
             assert item.kind == "map", "a reduction is used before its stage"
-            value = self.apply(item, lambda operand: self.operand(operand, stage, body), body)
+            value = self.applied(item, stage, body)
         self.row_values[item.id] = value
         return value
 
@@ -318,7 +318,7 @@ class _Builder(Indexed):
                 place = Place(self.nest.slot(self.keep(item)), "", self.column)
             self.values[item.id] = self.let(place, loop)
             return self.values[item.id]
-        value = self.apply(item, lambda operand: self.operand(operand, stage, loop), loop)
+        value = self.applied(item, stage, loop)
         self.values[item.id] = value
         if self.column != "c":
             return value
@@ -332,6 +332,16 @@ class _Builder(Indexed):
     def overwrites(self, item: Item) -> bool:
         """Whether the result goes where something lies that the kernel may still read."""
         return id(item.out.storage) in self.read_from
+
+    def applied(self, item: Item, stage: int, body: list[Any]) -> Any:
+        """The value of an item; of a long chain the first operations come first, so that calls nest only so deep."""
+        self.depth += 1
+        if self.depth > DEEP:
+            for below in self.stages.before(item, stage, self.values.keys() | self.row_values.keys()):
+                self.full(below, stage, body) if self.stages.is_full(below) else self.value(below, stage)
+        value = self.apply(item, lambda operand: self.operand(operand, stage, body), body)
+        self.depth -= 1
+        return value
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
         if item.function == ONE_OF_ROW:

@@ -6,12 +6,16 @@ a later loop. What two loops need is computed twice if that is cheap, else kept 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from common.core.op import REGISTRY
 from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, Item
 
 RECOMPUTED_ITEMS = 8
+DEEP = 24
+"""Operations of a chain that are computed by calls inside one another."""
 
 
 def is_cheap(item: Item) -> bool:
@@ -46,6 +50,17 @@ class Stages:
         """The items of the group that it reads."""
         return [self.own[m.id] for a in item.accesses if (m := a.buffer.maker) is not None and m.id in self.own]
 
+    def before(self, item: Item, stage: int, known: Container[int]) -> list[Item]:
+        """What an item is computed of, and what that is, in the order of the group, without ids that are `known`."""
+        found, waiting = set[int](), [item]
+        while waiting:
+            for producer in self.producers(waiting.pop()):
+                computed = producer.kind in ("map", "lookup") and not self.in_memory(producer, stage)
+                if computed and producer.id not in found and producer.id not in known:
+                    found.add(producer.id)
+                    waiting.append(producer)
+        return [other for other in self.group.items if other.id in found]
+
     def is_full(self, item: Item) -> bool:
         """Whether it has a value per element of the space."""
         return item.kind == "map" and len(item.dims) == len(self.group.dims) > 0
@@ -70,19 +85,21 @@ class Stages:
         laid = self._laid()
         seen: set[tuple[int, int]] = set()
 
-        def visit(item: Item, stage: int) -> None:
-            if (item.id, stage) in seen or not self.is_full(item):
-                return
-            seen.add((item.id, stage))
-            if first.setdefault(item.id, stage) < stage:
-                if item.id in self.stored or item.id in self.saved:
-                    return
-                if item.id in laid or not is_cheap(item) or self._weight(item, 0) > RECOMPUTED_ITEMS:
-                    self.saved.add(item.id)
-                    return
-            self.computed.add((item.id, stage))
-            for producer in self.producers(item):
-                visit(producer, stage)
+        def visit(target: Item, stage: int) -> None:
+            waiting = [target]
+            while waiting:
+                item = waiting.pop()
+                if (item.id, stage) in seen or not self.is_full(item):
+                    continue
+                seen.add((item.id, stage))
+                if first.setdefault(item.id, stage) < stage:
+                    if item.id in self.stored or item.id in self.saved:
+                        continue
+                    if item.id in laid or not is_cheap(item) or self._weight(item, 0) > RECOMPUTED_ITEMS:
+                        self.saved.add(item.id)
+                        continue
+                self.computed.add((item.id, stage))
+                waiting += reversed(self.producers(item))
 
         for stage in range(self.count):
             for item in self.sinks(stage):
