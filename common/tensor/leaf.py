@@ -119,13 +119,13 @@ def sharing(leaf: Leaf) -> Buffer:
 
 def _memory_of(data: Any) -> np.ndarray:
     if isinstance(data, TensorBase):
-        array = data.payload
-        if not isinstance(array, np.ndarray):
+        payload = data.payload
+        if not isinstance(payload, np.ndarray):
             raise TraceError(
                 "a Parameter or Buffer cannot be made of a traced value: make it before the traced function runs, and "
                 "write to it inside with copy_()"
             )
-        return array
+        return payload
     if isinstance(data, np.ndarray):
         refuse_beyond_memory("tensor", data.nbytes)
     array: np.ndarray = np.array(data, order="C")
