@@ -7,7 +7,7 @@ overlaps what is written; an input that is used before it only may overlap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -40,8 +40,8 @@ class Overlaps:
     ) -> None:
         self.name, self._names, self._first, self._last = name, names, first or {}, last
 
-    def check(self, arrays: Sequence[Any], written: Sequence[int]) -> None:
-        """Compare the memory of a call's arrays.
+    def check(self, arrays: Sequence[Any], written: Sequence[int]) -> list[tuple[int, int]]:
+        """Compare the memory of a call's arrays; what is allowed of `touching` is returned.
 
         Parameters
         ----------
@@ -52,23 +52,46 @@ class Overlaps:
         ArgumentError : a written array overlaps another that is written, or that is used after the write.
         """
         every = frozenset(written)
-        for i in written:
-            for j, other in enumerate(arrays):
-                both = j in every
-                if (i < j if both else self._used_after_write(j, i)) and shared(arrays[i], other):
-                    a, b = self._named(i), self._named(j)
-                    uses = f"and to {b}, which shares" if both else f"and then uses {b}, which shares"
-                    raise ArgumentError(
-                        f"{self.name} writes to {a} {uses} memory with it: eagerly each write shows in both, but a "
-                        "compiled program writes when all is computed. Pass the whole tensor and take its views inside "
-                        "the function, or pass a copy (.clone()) of one of them"
-                    )
+        found = touching(arrays, every)
+        for i, j in found:
+            both = j in every
+            if (i < j if both else self._used_after_write(j, i)) and shared(arrays[i], arrays[j]):
+                a, b = self._named(i), self._named(j)
+                uses = f"and to {b}, which shares" if both else f"and then uses {b}, which shares"
+                raise ArgumentError(
+                    f"{self.name} writes to {a} {uses} memory with it: eagerly each write shows in both, but a "
+                    "compiled program writes when all is computed. Pass the whole tensor and take its views inside "
+                    "the function, or pass a copy (.clone()) of one of them"
+                )
+        return found
 
     def _used_after_write(self, position: int, written: int) -> bool:
         return written in self._first and self._last[position] >= self._first[written]
 
     def _named(self, position: int) -> str:
         return self._names[position] if position < len(self._names) else f"array {position}"
+
+
+def touching(arrays: Sequence[Any], written: Container[int]) -> list[tuple[int, int]]:
+    """Positions of a written array and of another one whose ranges of addresses intersect, in ascending order."""
+    known = [x if isinstance(x, np.ndarray) and x.size else None for x in arrays]
+    found: list[tuple[int, int]] = []
+    begun: list[tuple[int, int]] = []
+    for start, end, i in sorted((*_range(x), i) for i, x in enumerate(known) if x is not None):
+        begun = [(last, j) for last, j in begun if last > start]
+        for _, j in begun:
+            found += [pair for pair in ((i, j), (j, i)) if pair[0] in written]
+        begun.append((end, i))
+    return sorted(found)
+
+
+def _range(x: np.ndarray) -> tuple[int, int]:
+    start = end = x.__array_interface__["data"][0]
+    if x.flags.c_contiguous:
+        return start, start + x.nbytes
+    for n, step in zip(x.shape, x.strides, strict=True):
+        start, end = start + min((n - 1) * step, 0), end + max((n - 1) * step, 0)
+    return start, end + x.itemsize
 
 
 def shared(a: Any, b: Any) -> bool:

@@ -281,15 +281,16 @@ class Plan:
         if len(arrays) != len(inputs):
             raise ArgumentError(f"the program takes {len(inputs)} arrays, got {len(arrays)}")
         arrays[:] = [self._accepted(i, x, inputs[i]) for i, x in enumerate(arrays)]
-        self.whole.overlaps.check(given, written)
+        read_where_written = {i for _, i in self.whole.overlaps.check(given, written)}
+        every = frozenset(written)
         for i, x in enumerate(given):
-            if i in written:
+            if i in every:
                 if not x.flags.writeable:
                     raise ArgumentError(f"array {i} is written by the program, but it is read-only")
                 if arrays[i] is not x:
                     back.append((x, arrays[i]))
-            elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in written):
-                arrays[i] = arrays[i].copy()
+            elif i in read_where_written and arrays[i] is x:
+                arrays[i] = x.copy()
         code = self._code(*arrays, *outputs)
         if code:
             again = explain_failure(code)
@@ -313,6 +314,8 @@ class Plan:
             raise ArgumentError(f"argument {position} is a {type(x).__name__}, the program takes arrays")
         if x.dtype != wanted.dtype:
             raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {wanted.dtype}")
+        if type(x) is np.ndarray and x.flags.c_contiguous and x.flags.aligned:
+            return x
         return np.require(np.asarray(x), wanted.dtype.newbyteorder("="), ["C", "A"])
 
     def _raise(self, failure: RunFailure) -> NoReturn:
