@@ -31,10 +31,12 @@ class RowWays:
 
     def wrote(self, self_: Any, others: tuple[Any, ...], options: dict[str, Any]) -> bool:
         """Whether the result was written over a tensor, where nothing is recorded; else nothing was done."""
+        if self_.__class__ not in KINDS or mode.tracing:
+            return False
         x = self_.payload
         if type(x) is not np.ndarray or x.size < WORTH or not x.flags.writeable or not x.flags.aligned:
             return False
-        if x.flags.c_contiguous or self_.__class__ not in KINDS or mode.tracing:
+        if x.flags.c_contiguous:
             return False
         recorded = _grad_enabled()
         if recorded and is_recorded(self_):

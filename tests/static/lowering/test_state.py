@@ -222,7 +222,7 @@ def test_gradients_are_not_copied(monkeypatch):
     step(x)
     expected = w.grad.numpy().copy()
     w.grad = None
-    monkeypatch.setattr(leaf, "_owned", None)  # what copies
+    monkeypatch.setattr(leaf, "_memory_of", None)  # what copies
     step(x)
     assert type(w.grad) is Tensor
     assert not w.grad.requires_grad
